@@ -1,0 +1,1 @@
+//! The CSI services and drivers.

@@ -1,0 +1,3 @@
+//! The program `csi-proxy`.
+
+fn main() {}

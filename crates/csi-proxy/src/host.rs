@@ -1,0 +1,52 @@
+//! The node, as callers of the library see it.
+
+use std::sync::Arc;
+
+use crate::cim::Cim;
+use crate::os::Os;
+use crate::path::HostPath;
+
+/// A Windows node: the two ports, and where the library keeps its records.
+///
+/// Its groups ([`Host::disk`] and the others) are made on the fly and cost nothing. All
+/// calls block; a host may be used from many threads.
+#[derive(Clone)]
+pub struct Host {
+    cim: Arc<dyn Cim>,
+    os: Arc<dyn Os>,
+    state_dir: Option<HostPath>,
+}
+
+impl Host {
+    /// A node behind two ports.
+    pub fn new(cim: Arc<dyn Cim>, os: Arc<dyn Os>) -> Self {
+        Self {
+            cim,
+            os,
+            state_dir: None,
+        }
+    }
+
+    /// The directory in which the library keeps the records of formats that have not
+    /// ended. It must stay the same over restarts; without one nothing is formatted.
+    #[must_use]
+    pub fn with_state_dir(mut self, directory: HostPath) -> Self {
+        self.state_dir = Some(directory);
+        self
+    }
+
+    /// The port to WMI.
+    pub fn cim(&self) -> &dyn Cim {
+        &*self.cim
+    }
+
+    /// The port to the operating system.
+    pub fn os(&self) -> &dyn Os {
+        &*self.os
+    }
+
+    /// The directory of [`Host::with_state_dir`].
+    pub fn state_dir(&self) -> Option<&HostPath> {
+        self.state_dir.as_ref()
+    }
+}

@@ -1,0 +1,21 @@
+//! The privileged storage operations of a Windows node, for CSI drivers.
+
+#![deny(missing_docs)]
+
+pub mod cim;
+pub mod clock;
+pub mod codes;
+pub mod error;
+mod host;
+mod ids;
+pub mod os;
+pub mod page83;
+mod path;
+pub mod port;
+mod secret;
+
+pub use error::{Error, ErrorKind, Result};
+pub use host::Host;
+pub use ids::{DevicePath, DiskNumber, NotAnId, VolumeId};
+pub use path::{HostPath, NotAHostPath};
+pub use secret::Secret;

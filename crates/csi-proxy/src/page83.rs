@@ -1,0 +1,1 @@
+//! The identifiers of a disk (SCSI vital product data page 83).
