@@ -13,7 +13,7 @@ use crate::port::port;
 pub use types::{
     At, AttachVirtualDisk, Bytes, CreateLink, CreateVirtualDisk, DeviceNumber, DirEntry,
     ExpandVirtualDisk, LockName, LockToken, Reach, ReadFile, ReadRange, RemoveTree, Rename,
-    Reparse, SetMountPoint, Space, Stat, VirtualDiskInfo, WriteFile,
+    Reparse, SetMountPoint, Space, Stat, VirtualDiskInfo, VolumeInformation, WriteFile,
 };
 
 /// All of it.
@@ -110,6 +110,12 @@ port! {
         ///
         /// Source: `GetDiskFreeSpaceExW`.
         Space: fn space(At) -> Space;
+
+        /// What the volume behind the path is like, links followed. It tells whether a
+        /// staged volume can be written without asking WMI.
+        ///
+        /// Source: `GetVolumePathNameW`, `GetVolumeInformationW`.
+        VolumeInformation: fn volume_information(At) -> VolumeInformation;
     }
 }
 

@@ -166,6 +166,15 @@ pub struct Space {
     pub available: u64,
 }
 
+/// What `GetVolumeInformationW` says about a mounted volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeInformation {
+    /// The file system's name: `NTFS`, `ReFS`.
+    pub file_system: String,
+    /// `FILE_READ_ONLY_VOLUME`: nothing on it can be changed.
+    pub read_only: bool,
+}
+
 /// `STORAGE_DEVICE_NUMBER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceNumber {
