@@ -1,3 +1,91 @@
-//! What developers run.
+//! `cargo xtask`: what developers and CI run. Installs what it can, names what it cannot.
 
-fn main() {}
+mod command;
+mod lints;
+mod linux;
+mod report;
+mod sanity;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::report::Report;
+
+/// Runs the project's tests with everything that they need
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Runs the named parts of the tests, or all of them
+    Test {
+        /// The parts to run, in this order [default: all]
+        #[arg(value_enum)]
+        parts: Vec<Part>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Part {
+    /// Format, lints, documentation, unit, integration and documentation tests
+    Linux,
+    /// csi-sanity against the node plugin on a simulated node (needs Go, which root gets
+    /// from apt where it is missing)
+    Sanity,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Sanity => "sanity",
+        }
+    }
+
+    fn run(self, report: &mut Report) {
+        report.begin(self.name());
+        match self {
+            Self::Linux => linux::run_part(report),
+            Self::Sanity => sanity::run_part(report),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let Task::Test { parts } = Arguments::parse().task;
+    let parts = if parts.is_empty() {
+        Part::value_variants().to_vec()
+    } else {
+        parts
+    };
+    let mut report = Report::default();
+    for part in parts {
+        part.run(&mut report);
+    }
+    print!("{report}");
+    if report.failed() == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The root of the repository, wherever xtask was called.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Where builds go.
+fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(directory) => root().join(directory),
+        None => root().join("target"),
+    }
+}
