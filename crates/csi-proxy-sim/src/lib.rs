@@ -1,1 +1,30 @@
 //! A simulated Windows node.
+
+#![deny(missing_docs)]
+#![expect(
+    dead_code,
+    reason = "the modules of the model are filled one after the other"
+)]
+
+mod builder;
+pub(crate) mod cim;
+mod clock;
+pub mod fs;
+pub mod iscsi;
+mod locks;
+mod node;
+mod ports;
+mod process;
+mod runtime;
+pub mod services;
+pub mod smb;
+mod state;
+pub mod storage;
+mod win32;
+
+pub use builder::Builder;
+pub use clock::SimClock;
+pub use node::SimNode;
+pub use process::Process;
+pub use runtime::{Counts, LogEntry};
+pub use state::State;

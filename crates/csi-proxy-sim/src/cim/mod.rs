@@ -1,0 +1,53 @@
+//! The port to WMI: which classes there are, and how queries and calls reach them.
+//!
+//! A class is a [`Class`]: it yields [`Row`]s, and answers method calls. A module of the
+//! model lists its classes and associations in constants; [`CLASSES`] and [`ASSOCIATIONS`]
+//! collect them.
+
+pub(crate) mod class;
+mod invoke;
+mod path;
+mod query;
+
+use csi_proxy::cim::{Associators, Cim, Invoke, Object, Output, Query};
+use csi_proxy::clock::Deadline;
+use csi_proxy::port::{CallId, PortResult};
+
+use crate::ports::Ports;
+
+pub(crate) use class::{Association, Class, Hint, Method, MethodCall, Reply, Row};
+
+/// All classes, by the module they belong to.
+const CLASSES: &[&[Class]] = &[
+    crate::storage::CLASSES,
+    crate::smb::CLASSES,
+    crate::iscsi::CLASSES,
+    crate::services::CLASSES,
+];
+
+/// All associations, by the module they belong to.
+const ASSOCIATIONS: &[&[Association]] = &[
+    crate::storage::ASSOCIATIONS,
+    crate::iscsi::ASSOCIATIONS,
+    crate::services::ASSOCIATIONS,
+];
+
+impl Cim for Ports<'_> {
+    fn query(&self, request: &Query, _: Deadline) -> PortResult<Vec<Object>> {
+        let mut model = self.model();
+        crate::storage::polled(&mut model.state, &request.class);
+        query::query(&model.state, request)
+    }
+
+    fn associators(&self, request: &Associators, _: Deadline) -> PortResult<Vec<Object>> {
+        query::associators(&self.model().state, request)
+    }
+
+    fn invoke(&self, request: &Invoke, deadline: Deadline) -> PortResult<Output> {
+        invoke::invoke(self, request, deadline)
+    }
+
+    fn is_running(&self, call: &CallId, _: Deadline) -> PortResult<bool> {
+        Ok(self.model().state.storage.runs(*call))
+    }
+}

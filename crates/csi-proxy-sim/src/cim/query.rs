@@ -1,0 +1,143 @@
+//! Queries and associators: which rows, and which of their properties.
+
+use csi_proxy::cim::{Argument, Associators, Condition, Namespace, Object, Query, Value};
+use csi_proxy::port::PortResult;
+
+use super::{ASSOCIATIONS, Association, CLASSES, Class, Hint, Row, path};
+use crate::state::State;
+use crate::win32::{
+    WBEM_E_INVALID_CLASS, WBEM_E_INVALID_OBJECT_PATH, WBEM_E_INVALID_QUERY, WBEM_E_NOT_FOUND,
+    hresult,
+};
+
+pub(super) fn query(state: &State, query: &Query) -> PortResult<Vec<Object>> {
+    let api = format!("query {}", query.class);
+    let class = class(query.namespace, &query.class, &api)?;
+    let conditions = query.conditions.iter().map(|one| one.property.as_str());
+    check_properties(class, query.properties.iter().map(String::as_str), &api)?;
+    check_properties(class, conditions, &api)?;
+    let hint = Hint {
+        key: None,
+        conditions: &query.conditions,
+    };
+    Ok((class.rows)(state, &hint)
+        .into_iter()
+        .filter(|row| {
+            query
+                .conditions
+                .iter()
+                .all(|condition| row.meets(condition))
+        })
+        .map(|row| object(class, row, &query.properties))
+        .collect())
+}
+
+pub(super) fn associators(state: &State, request: &Associators) -> PortResult<Vec<Object>> {
+    let api = format!("associators {}", request.association);
+    let (from, key) = path::read(request.namespace, &request.of)
+        .ok_or_else(|| hresult(&api, WBEM_E_INVALID_OBJECT_PATH))?;
+    let from = class(request.namespace, from, &api)?;
+    let result = class(request.namespace, &request.result_class, &api)?;
+    let names = request.properties.iter().map(String::as_str);
+    check_properties(result, names, &api)?;
+    if instance(state, from, &key).is_none() {
+        return Err(hresult(&api, WBEM_E_NOT_FOUND));
+    }
+    let (association, end) =
+        association(request, from, result).ok_or_else(|| hresult(&api, WBEM_E_INVALID_CLASS))?;
+    let keys = (association.follow)(state, end, &key);
+    Ok(keys
+        .iter()
+        .filter_map(|key| instance(state, result, key))
+        .map(|row| object(result, row, &request.properties))
+        .collect())
+}
+
+/// The class of that name, without case.
+pub(super) fn class(namespace: Namespace, name: &str, api: &str) -> PortResult<&'static Class> {
+    CLASSES
+        .iter()
+        .copied()
+        .flatten()
+        .find(|class| class.namespace == namespace && class.name.eq_ignore_ascii_case(name))
+        .ok_or_else(|| hresult(api, WBEM_E_INVALID_CLASS))
+}
+
+/// The instance with that key, if it is there.
+pub(super) fn instance(state: &State, class: &Class, key: &str) -> Option<Row> {
+    let rows = (class.rows)(state, &Hint::key(key));
+    rows.into_iter().find(|row| row.key == key)
+}
+
+/// The association that is asked for, and at which of its ends `from` stands.
+fn association(
+    request: &Associators,
+    from: &Class,
+    to: &Class,
+) -> Option<(&'static Association, usize)> {
+    let mut named = ASSOCIATIONS
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|one| one.name.eq_ignore_ascii_case(&request.association));
+    named.find_map(|one| match one.ends {
+        ends if ends == [from.name, to.name] => Some((one, 0)),
+        ends if ends == [to.name, from.name] => Some((one, 1)),
+        _ => None,
+    })
+}
+
+fn check_properties<'a, I>(class: &Class, names: I, api: &str) -> PortResult<()>
+where
+    I: IntoIterator<Item = &'a str>,
+{
+    let known = |name: &str| {
+        class
+            .properties
+            .iter()
+            .any(|p| p.eq_ignore_ascii_case(name))
+    };
+    match names.into_iter().all(known) {
+        true => Ok(()),
+        false => Err(hresult(api, WBEM_E_INVALID_QUERY)),
+    }
+}
+
+/// The object with the properties that were asked for, as the class spells them.
+fn object(class: &Class, row: Row, wanted: &[String]) -> Object {
+    let asked = |name: &str| wanted.iter().any(|one| one.eq_ignore_ascii_case(name));
+    Object {
+        path: path::of(class.namespace, class.name, &row.key),
+        properties: row
+            .properties
+            .into_iter()
+            .filter(|(name, _)| asked(name))
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    }
+}
+
+impl Row {
+    /// WQL compares text without case, and nothing equals null.
+    fn meets(&self, condition: &Condition) -> bool {
+        let value = self
+            .properties
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(&condition.property))
+            .map_or(&Value::Null, |(_, value)| value);
+        match &condition.value {
+            Argument::Boolean(wanted) => value.as_bool() == Some(*wanted),
+            Argument::Integer(wanted) => value.as_u64() == Some(*wanted),
+            Argument::Text(wanted) => is_text(value, wanted),
+            Argument::Secret { secret } => is_text(value, secret.expose()),
+        }
+    }
+}
+
+fn is_text(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::Text(text) => text.to_lowercase() == wanted.to_lowercase(),
+        Value::Integer(integer) => wanted.parse() == Ok(*integer),
+        _ => false,
+    }
+}

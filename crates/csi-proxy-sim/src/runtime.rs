@@ -1,0 +1,149 @@
+//! What belongs to a run and not to the node: processes, counters, the log of calls.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use csi_proxy::cim::CimCall;
+use csi_proxy::clock::Moment;
+use csi_proxy::port::{Call, CallId, PortError, PortResult};
+use serde::{Deserialize, Serialize};
+
+use crate::process::ProcessId;
+
+/// The log keeps the last calls only.
+const LOG_LENGTH: usize = 10_000;
+
+/// How many port calls there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// By [`Call::operation`].
+    pub by_operation: BTreeMap<String, u64>,
+    /// On the port to WMI.
+    pub cim: u64,
+    /// On the port to the operating system.
+    pub os: u64,
+}
+
+impl Counts {
+    /// The calls of one operation.
+    pub fn of(&self, operation: &str) -> u64 {
+        self.by_operation.get(operation).copied().unwrap_or(0)
+    }
+
+    /// All calls.
+    pub fn total(&self) -> u64 {
+        self.cim + self.os
+    }
+
+    fn add(&mut self, call: &Call) {
+        match call {
+            Call::Cim(_) => self.cim += 1,
+            _ => self.os += 1,
+        }
+        *self.by_operation.entry(call.operation()).or_default() += 1;
+    }
+}
+
+/// A port call that was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// When it came.
+    pub at: Moment,
+    /// The process that made it.
+    pub process: ProcessId,
+    /// The call, without secrets.
+    pub call: Call,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Runtime {
+    counts: Counts,
+    log: VecDeque<LogEntry>,
+    alive: BTreeSet<ProcessId>,
+    last_process: u64,
+    last_token: u64,
+    last_call: u64,
+}
+
+impl Runtime {
+    pub(crate) fn start_process(&mut self) -> ProcessId {
+        self.last_process += 1;
+        let process = ProcessId(self.last_process);
+        self.alive.insert(process);
+        process
+    }
+
+    pub(crate) fn end_process(&mut self, process: ProcessId) {
+        self.alive.remove(&process);
+    }
+
+    pub(crate) fn end_all_processes(&mut self) {
+        self.alive.clear();
+    }
+
+    pub(crate) fn check_alive(&self, process: ProcessId) -> PortResult<()> {
+        match self.alive.contains(&process) {
+            true => Ok(()),
+            false => Err(PortError::Unavailable {
+                reason: format!("{process} has ended"),
+            }),
+        }
+    }
+
+    pub(crate) fn next_token(&mut self) -> u64 {
+        self.last_token += 1;
+        self.last_token
+    }
+
+    /// Writes a call down and gives it its id.
+    pub(crate) fn note(&mut self, at: Moment, process: ProcessId, call: &Call) -> CallId {
+        self.counts.add(call);
+        if self.log.len() == LOG_LENGTH {
+            self.log.pop_front();
+        }
+        self.log.push_back(LogEntry {
+            at,
+            process,
+            call: without_secrets(call),
+        });
+        self.last_call += 1;
+        CallId(self.last_call)
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(crate) fn reset_counts(&mut self) {
+        self.counts = Counts::default();
+    }
+
+    pub(crate) fn log(&self) -> impl Iterator<Item = &LogEntry> {
+        self.log.iter()
+    }
+}
+
+fn without_secrets(call: &Call) -> Call {
+    let mut call = call.clone();
+    if let Call::Cim(CimCall::Invoke(invoke)) = &mut call {
+        for argument in invoke.arguments.values_mut() {
+            *argument = argument.redacted();
+        }
+    }
+    call
+}
+
+#[cfg(test)]
+mod tests {
+    use csi_proxy::Secret;
+    use csi_proxy::cim::{Invoke, Namespace};
+
+    use super::*;
+
+    #[test]
+    fn the_log_holds_no_secret() {
+        let invoke = Invoke::on_class(Namespace::Smb, "MSFT_SmbGlobalMapping", "Create")
+            .with("Credential", Secret::new("user:hunter2"));
+        let call = without_secrets(&Call::from(CimCall::Invoke(invoke)));
+        assert!(!serde_json::to_string(&call).unwrap().contains("hunter2"));
+    }
+}
