@@ -8,6 +8,8 @@ pub mod codes;
 pub mod error;
 mod host;
 mod ids;
+#[expect(dead_code, reason = "the volume group will follow links with it")]
+mod links;
 pub mod os;
 pub mod page83;
 mod path;
