@@ -1,1 +1,5 @@
 //! The CSI services and drivers.
+
+#![deny(missing_docs)]
+
+pub mod proto;
