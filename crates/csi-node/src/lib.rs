@@ -2,4 +2,19 @@
 
 #![deny(missing_docs)]
 
+mod controller;
+pub mod driver;
+mod endpoint;
+mod identity;
+mod jobs;
+mod node_service;
+mod plugin;
 pub mod proto;
+mod server;
+mod status;
+mod validate;
+
+pub use driver::Driver;
+pub use endpoint::{Endpoint, EndpointError};
+pub use plugin::{Plugin, PluginBuilder};
+pub use server::Server;

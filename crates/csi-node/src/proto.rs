@@ -4,7 +4,7 @@ use std::fmt;
 
 #[expect(
     missing_docs,
-    clippy::large_enum_variant,
+    clippy::allow_attributes,
     reason = "written by the compiler of the protocol"
 )]
 mod generated {

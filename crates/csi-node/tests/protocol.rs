@@ -1,5 +1,7 @@
 //! The compiled protocol against the published description of CSI 1.12, field by field.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::collections::BTreeMap;
 
 use prost::Message as _;
