@@ -10,10 +10,14 @@ mod host;
 mod ids;
 #[expect(dead_code, reason = "the volume group will follow links with it")]
 mod links;
+#[expect(dead_code, reason = "the groups will be written on it")]
+mod operation;
 pub mod os;
 pub mod page83;
 mod path;
 pub mod port;
+#[expect(dead_code, reason = "the groups will be written on it")]
+mod row;
 mod secret;
 
 pub use error::{Error, ErrorKind, Result};
