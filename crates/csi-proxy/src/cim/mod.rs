@@ -125,7 +125,8 @@ pub struct Condition {
     pub value: Argument,
 }
 
-/// `ASSOCIATORS OF {of} WHERE AssocClass = association ResultClass = result_class`.
+/// `ASSOCIATORS OF {of} WHERE AssocClass = association ResultClass = result_class`, and
+/// `Role = role` if there is one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Associators {
     /// Where the classes live.
@@ -136,6 +137,10 @@ pub struct Associators {
     pub association: String,
     /// The class of the objects at its other end.
     pub result_class: String,
+    /// The reference of the association that `of` must be. Where both ends are of one class
+    /// (`Win32_DependentService`), WMI answers both directions without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// The properties that are wanted; no others are answered.
     pub properties: Vec<String>,
 }
@@ -154,8 +159,16 @@ impl Associators {
             of: of.clone(),
             association: association.to_owned(),
             result_class: result_class.to_owned(),
+            role: None,
             properties: owned(properties),
         }
+    }
+
+    /// Only where the object to start from stands in this role.
+    #[must_use]
+    pub fn in_role(mut self, role: &str) -> Self {
+        self.role = Some(role.to_owned());
+        self
     }
 }
 
