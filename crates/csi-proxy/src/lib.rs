@@ -16,9 +16,16 @@ pub mod os;
 pub mod page83;
 mod path;
 pub mod port;
+pub mod reparse;
 #[expect(dead_code, reason = "the groups will be written on it")]
 mod row;
 mod secret;
+#[cfg(windows)]
+pub mod windows;
+#[cfg(any(windows, test))]
+mod workers;
+#[cfg(any(windows, test))]
+mod wql;
 
 pub use error::{Error, ErrorKind, Result};
 pub use host::Host;
