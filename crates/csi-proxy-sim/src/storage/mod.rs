@@ -24,7 +24,7 @@ pub use job::Job;
 pub use medium::{FileSystem, FileSystemKind, Medium, MediumId, Partition, PartitionKind, Style};
 pub use page83::Identifier;
 pub use virtual_disk::VirtualDisk;
-pub(crate) use volume::physical_size;
+pub(crate) use volume::{forget_medium, physical_size};
 
 pub(crate) const CLASSES: &[Class] = &[];
 pub(crate) const ASSOCIATIONS: &[Association] = &[];
