@@ -11,6 +11,7 @@ pub(crate) mod cim;
 mod clock;
 pub mod fs;
 pub mod iscsi;
+mod latency;
 mod locks;
 mod node;
 mod password;
@@ -25,6 +26,7 @@ mod win32;
 
 pub use builder::Builder;
 pub use clock::SimClock;
+pub use latency::Latency;
 pub use node::SimNode;
 pub use password::Password;
 pub use process::Process;

@@ -2,15 +2,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use csi_proxy::clock::{Clock, Deadline};
+use csi_proxy::DiskNumber;
+use csi_proxy::clock::{Clock, Deadline, Moment};
 use csi_proxy::port::{Answer, Call, PortError, PortResult};
 
 use crate::builder::Builder;
 use crate::clock::SimClock;
+use crate::latency::Latency;
 use crate::ports::Ports;
 use crate::process::{Process, ProcessId};
 use crate::runtime::{Counts, LogEntry, Runtime};
 use crate::state::State;
+use crate::storage::{self, MediumId, SimDisk};
 
 /// A simulated Windows node. Clones are the same node.
 #[derive(Clone)]
@@ -34,10 +37,10 @@ impl SimNode {
         Builder::new()
     }
 
-    pub(crate) fn new(state: State, clock: Arc<SimClock>) -> Self {
+    pub(crate) fn new(state: State, clock: Arc<SimClock>, latency: Latency) -> Self {
         let model = Model {
             state,
-            runtime: Runtime::default(),
+            runtime: Runtime::new(latency),
         };
         Self(Arc::new(Shared {
             model: Mutex::new(model),
@@ -75,6 +78,43 @@ impl SimNode {
     /// The last 10,000 port calls, oldest first, without secrets.
     pub fn call_log(&self) -> Vec<LogEntry> {
         self.model().runtime.log().cloned().collect()
+    }
+
+    /// Attaches a disk and answers its number.
+    pub fn attach_disk(&self, disk: &SimDisk) -> DiskNumber {
+        let mut model = self.model();
+        let id = storage::attach(&mut model.state, disk);
+        let attached = model.state.storage.disks.get(&id);
+        DiskNumber(attached.map_or(u32::MAX, |disk| disk.number))
+    }
+
+    /// Takes a disk away, as a cloud does: what it holds can be attached again with
+    /// [`SimNode::reattach_disk`]. Nothing if there is no disk with that number.
+    pub fn detach_disk(&self, number: DiskNumber) -> Option<MediumId> {
+        let mut model = self.model();
+        let (id, disk) = model.state.storage.disk_by_number(number.0)?;
+        let medium = disk.medium;
+        storage::detach(&mut model.state, id);
+        Some(medium)
+    }
+
+    /// Attaches a disk that was taken away and answers its number, which is the old one if
+    /// that is free. Nothing if it is not there to be attached.
+    pub fn reattach_disk(&self, medium: MediumId) -> Option<DiskNumber> {
+        let mut model = self.model();
+        let id = storage::attach_parked(&mut model.state, medium)?;
+        let disk = model.state.storage.disks.get(&id)?;
+        Some(DiskNumber(disk.number))
+    }
+
+    /// Changes the node from outside.
+    pub fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.model().state);
+    }
+
+    /// How long calls take from now on.
+    pub fn set_latency(&self, latency: Latency) {
+        self.model().runtime.latency = latency;
     }
 
     /// Reboots the node: all processes end, running work and what does not persist (VHDX
@@ -127,7 +167,7 @@ impl SimNode {
 
 impl Model {
     /// Does what is due at `now`.
-    fn settle(&mut self, now: csi_proxy::clock::Moment) {
+    fn settle(&mut self, now: Moment) {
         crate::storage::settle(&mut self.state, now);
     }
 

@@ -7,6 +7,7 @@ use csi_proxy::clock::Moment;
 use csi_proxy::port::{Call, CallId, PortError, PortResult};
 use serde::{Deserialize, Serialize};
 
+use crate::latency::Latency;
 use crate::process::ProcessId;
 
 /// The log keeps the last calls only.
@@ -56,6 +57,7 @@ pub struct LogEntry {
 
 #[derive(Debug, Default)]
 pub(crate) struct Runtime {
+    pub(crate) latency: Latency,
     counts: Counts,
     log: VecDeque<LogEntry>,
     alive: BTreeSet<ProcessId>,
@@ -65,6 +67,13 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
+    pub(crate) fn new(latency: Latency) -> Self {
+        Self {
+            latency,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn start_process(&mut self) -> ProcessId {
         self.last_process += 1;
         let process = ProcessId(self.last_process);

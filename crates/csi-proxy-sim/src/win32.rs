@@ -23,6 +23,7 @@ win32! {
     ERROR_FILE_NOT_FOUND = 2, "The system cannot find the file specified.";
     ERROR_PATH_NOT_FOUND = 3, "The system cannot find the path specified.";
     ERROR_ACCESS_DENIED = 5, "Access is denied.";
+    ERROR_NOT_READY = 21, "The device is not ready.";
     ERROR_INVALID_HANDLE = 6, "The handle is invalid.";
     ERROR_NOT_SAME_DEVICE = 17, "The system cannot move the file to a different disk drive.";
     ERROR_WRITE_PROTECT = 19, "The media is write protected.";

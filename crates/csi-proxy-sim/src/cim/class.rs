@@ -6,6 +6,7 @@ use csi_proxy::cim::{Argument, Condition, Namespace, Output, Value};
 use csi_proxy::clock::Moment;
 use csi_proxy::port::{CallId, PortResult};
 
+use crate::latency::Latency;
 use crate::state::State;
 use crate::win32::{WBEM_E_INVALID_METHOD_PARAMETERS, hresult};
 
@@ -13,7 +14,7 @@ use crate::win32::{WBEM_E_INVALID_METHOD_PARAMETERS, hresult};
 pub(crate) struct Class {
     pub(crate) namespace: Namespace,
     pub(crate) name: &'static str,
-    /// Every property that an instance has; [`Class::rows`] answers exactly these.
+    /// Every property that an instance has.
     pub(crate) properties: &'static [&'static str],
     /// The instances, or with a [`Hint`] only those that can match it.
     pub(crate) rows: fn(&State, &Hint<'_>) -> Vec<Row>,
@@ -28,14 +29,27 @@ pub(crate) struct Hint<'a> {
     pub(crate) key: Option<&'a str>,
     /// Only instances that meet these conditions.
     pub(crate) conditions: &'a [Condition],
+    /// The properties that will be looked at.
+    pub(crate) properties: &'a [String],
 }
 
 impl<'a> Hint<'a> {
     pub(crate) fn key(key: &'a str) -> Self {
         Self {
             key: Some(key),
-            conditions: &[],
+            ..Self::default()
         }
+    }
+
+    /// Whether a property will be looked at.
+    pub(crate) fn wants(&self, property: &str) -> bool {
+        let mut named = self.properties.iter();
+        named.any(|one| one.eq_ignore_ascii_case(property)) || self.has_condition(property)
+    }
+
+    fn has_condition(&self, property: &str) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|one| one.property.eq_ignore_ascii_case(property))
     }
 
     /// The value that a property must have, if a condition says so.
@@ -67,7 +81,37 @@ pub(crate) struct Row {
     /// What tells it from the other instances of its class for as long as it exists; it
     /// ends up in the object path.
     pub(crate) key: String,
+    /// Those of its properties that the hint wants.
     pub(crate) properties: Vec<(&'static str, Value)>,
+}
+
+/// Writes down the properties of a class: a constant with all their names, and the function
+/// that makes the wanted ones for an instance.
+macro_rules! properties {
+    (
+        const $names:ident;
+        fn $make:ident($view:ident: $type:ty);
+        $($name:ident: $value:expr,)+
+    ) => {
+        const $names: &[&str] = &[$(stringify!($name)),+];
+
+        fn $make(
+            $view: $type,
+            hint: &$crate::cim::Hint<'_>,
+        ) -> Vec<(&'static str, csi_proxy::cim::Value)> {
+            let mut made = Vec::new();
+            $(if hint.wants(stringify!($name)) {
+                made.push((stringify!($name), csi_proxy::cim::Value::from($value)));
+            })+
+            made
+        }
+    };
+}
+pub(crate) use properties;
+
+/// A 64-bit integer as WMI sends it.
+pub(crate) fn wide(value: u64) -> Value {
+    Value::Text(value.to_string())
 }
 
 /// A method of a class.
@@ -85,6 +129,7 @@ pub(crate) struct MethodCall<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) now: Moment,
     pub(crate) call: CallId,
+    pub(crate) latency: Latency,
     /// The key of the instance; empty for a static method.
     pub(crate) key: &'a str,
     pub(crate) api: String,
@@ -94,7 +139,7 @@ pub(crate) struct MethodCall<'a> {
 /// What a method answers.
 pub(crate) enum Reply {
     Done(Output),
-    /// It runs until then; afterwards [`crate::storage::finished`] has its output.
+    /// It runs until then; afterwards [`crate::storage::Storage::finished`] has its output.
     Until(Moment),
 }
 

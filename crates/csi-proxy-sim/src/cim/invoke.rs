@@ -4,7 +4,7 @@ use csi_proxy::cim::{Invoke, Output, Target};
 use csi_proxy::clock::{Clock, Deadline, Moment};
 use csi_proxy::port::{PortError, PortResult};
 
-use super::query::{class, instance};
+use super::query::{class, exists};
 use super::{Class, Method, MethodCall, Reply, path};
 use crate::ports::Ports;
 use crate::win32::{
@@ -37,16 +37,18 @@ fn start(ports: &Ports<'_>, request: &Invoke) -> PortResult<Reply> {
             if !named.eq_ignore_ascii_case(class.name) {
                 return Err(hresult(&api, WBEM_E_INVALID_OBJECT_PATH));
             }
-            if instance(&model.state, class, &key).is_none() {
+            if !exists(&model.state, class, &key) {
                 return Err(hresult(&api, WBEM_E_NOT_FOUND));
             }
             key
         }
     };
+    let latency = model.runtime.latency;
     (method.run)(&mut MethodCall {
         state: &mut model.state,
         now: ports.now(),
         call: ports.call,
+        latency,
         key: &key,
         api,
         arguments: &request.arguments,

@@ -4,7 +4,7 @@
 //! model lists its classes and associations in constants; [`CLASSES`] and [`ASSOCIATIONS`]
 //! collect them.
 
-pub(crate) mod class;
+mod class;
 mod invoke;
 mod path;
 mod query;
@@ -15,7 +15,9 @@ use csi_proxy::port::{CallId, PortResult};
 
 use crate::ports::Ports;
 
-pub(crate) use class::{Association, Class, Hint, Method, MethodCall, Reply, Row};
+pub(crate) use class::{
+    Association, Class, Hint, Method, MethodCall, Reply, Row, done, properties, wide,
+};
 
 /// All classes, by the module they belong to.
 const CLASSES: &[&[Class]] = &[

@@ -17,8 +17,9 @@ pub(super) fn query(state: &State, query: &Query) -> PortResult<Vec<Object>> {
     check_properties(class, query.properties.iter().map(String::as_str), &api)?;
     check_properties(class, conditions, &api)?;
     let hint = Hint {
-        key: None,
         conditions: &query.conditions,
+        properties: &query.properties,
+        ..Hint::default()
     };
     Ok((class.rows)(state, &hint)
         .into_iter()
@@ -40,7 +41,7 @@ pub(super) fn associators(state: &State, request: &Associators) -> PortResult<Ve
     let result = class(request.namespace, &request.result_class, &api)?;
     let names = request.properties.iter().map(String::as_str);
     check_properties(result, names, &api)?;
-    if instance(state, from, &key).is_none() {
+    if !exists(state, from, &key) {
         return Err(hresult(&api, WBEM_E_NOT_FOUND));
     }
     let (association, end) =
@@ -48,7 +49,7 @@ pub(super) fn associators(state: &State, request: &Associators) -> PortResult<Ve
     let keys = (association.follow)(state, end, &key);
     Ok(keys
         .iter()
-        .filter_map(|key| instance(state, result, key))
+        .filter_map(|key| find(state, result, key, &request.properties))
         .map(|row| object(result, row, &request.properties))
         .collect())
 }
@@ -63,9 +64,17 @@ pub(super) fn class(namespace: Namespace, name: &str, api: &str) -> PortResult<&
         .ok_or_else(|| hresult(api, WBEM_E_INVALID_CLASS))
 }
 
-/// The instance with that key, if it is there.
-pub(super) fn instance(state: &State, class: &Class, key: &str) -> Option<Row> {
-    let rows = (class.rows)(state, &Hint::key(key));
+/// Whether the instance with that key is there.
+pub(super) fn exists(state: &State, class: &Class, key: &str) -> bool {
+    find(state, class, key, &[]).is_some()
+}
+
+fn find(state: &State, class: &Class, key: &str, properties: &[String]) -> Option<Row> {
+    let hint = Hint {
+        properties,
+        ..Hint::key(key)
+    };
+    let rows = (class.rows)(state, &hint);
     rows.into_iter().find(|row| row.key == key)
 }
 

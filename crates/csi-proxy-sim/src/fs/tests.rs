@@ -8,7 +8,7 @@ use csi_proxy::{HostPath, VolumeId};
 use super::*;
 use crate::smb::{Server, Share};
 use crate::storage::{
-    BusType, Disk, DiskId, FileSystem, FileSystemKind, Medium, Partition, PartitionKind, Quirks,
+    BusType, Disk, DiskId, FileSystem, FileSystemKind, Medium, Partition, PartitionKind,
     SparseBytes, Style, VirtualDisk,
 };
 
@@ -49,8 +49,8 @@ fn disk(number: u8) -> Disk {
         read_only: false,
         boot: false,
         system: false,
-        hidden: None,
-        quirks: Quirks::default(),
+        write_protected: false,
+        slow_online: 0,
         page83: None,
     }
 }
@@ -74,6 +74,8 @@ fn medium(number: u8) -> Medium {
             hidden: false,
             active: false,
             offline: false,
+            no_default_drive_letter: true,
+            format_seconds: None,
         }],
         bytes: SparseBytes::default(),
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::MediumId;
+use super::{Identifier, MediumId};
 
 /// A place at which a disk is attached. It is never used again, unlike the disk's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,19 +32,20 @@ pub struct Disk {
     pub offline: Option<u16>,
     /// `MSFT_Disk.IsReadOnly`.
     pub read_only: bool,
+    /// The medium refuses writes whatever the flag says; the flag comes back with the next
+    /// refresh or rescan.
+    pub write_protected: bool,
     /// `MSFT_Disk.IsBoot`.
     pub boot: bool,
     /// `MSFT_Disk.IsSystem`.
     pub system: bool,
-    /// Set as long as Windows has not found it.
-    pub hidden: Option<Hidden>,
-    /// How it misbehaves.
-    pub quirks: Quirks,
+    /// `Online` answers 0, and the disk stays offline for so many queries of `MSFT_Disk`.
+    pub slow_online: u32,
     /// The page 83 identifiers; nothing for a device that answers none.
-    pub page83: Option<Vec<crate::storage::Identifier>>,
+    pub page83: Option<Vec<Identifier>>,
 }
 
-/// When a disk that is not there yet appears. Whatever comes first counts.
+/// When a disk that is attached is found. Whatever comes first counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hidden {
@@ -54,23 +55,10 @@ pub struct Hidden {
     pub until: Option<Duration>,
 }
 
-/// How a disk misbehaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Quirks {
-    /// `Online` answers 0 and the disk stays offline for so many queries of `MSFT_Disk`.
-    pub slow_online: u32,
-    /// The queries that are left of it; set by `Online`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub online_in: Option<u32>,
-    /// The read-only flag is set again by the next `Refresh` or rescan.
-    pub read_only_returns: bool,
-}
-
 /// `MSFT_Disk.BusType`.
 ///
 /// Source: <https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk>
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BusType {
     /// SCSI, 1.
@@ -79,7 +67,8 @@ pub enum BusType {
     Ata,
     /// iSCSI, 9.
     Iscsi,
-    /// SAS, 10.
+    /// SAS, 10: what virtual machines mostly have.
+    #[default]
     Sas,
     /// SATA, 11.
     Sata,
@@ -101,5 +90,15 @@ impl BusType {
             Self::FileBackedVirtual => 15,
             Self::Nvme => 17,
         }
+    }
+}
+
+impl Disk {
+    /// The path of its device, `MSFT_Disk.Path`.
+    pub(crate) fn path(&self, id: DiskId) -> String {
+        let DiskId(place) = id;
+        format!(
+            r"\\?\scsi#disk&ven_msft&prod_virtual_disk#{place:06x}#{{53f56307-b6bf-11d0-94f2-00a0c91efb8b}}"
+        )
     }
 }

@@ -19,6 +19,32 @@ pub struct Identifier {
     pub value: Vec<u8>,
 }
 
+impl Identifier {
+    /// The binary NAA identifier that a unique id of hexadecimal digits stands for, or the
+    /// text itself as a vendor's identifier.
+    pub(super) fn of_unique_id(unique_id: &str) -> Self {
+        let digits = unique_id.as_bytes();
+        let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+        let bytes: Option<Vec<u8>> = (0..digits.len() / 2)
+            .map(|at| u8::from_str_radix(unique_id.get(2 * at..2 * at + 2)?, 16).ok())
+            .collect();
+        match bytes.filter(|bytes| is_hex && !bytes.is_empty()) {
+            Some(value) => Self {
+                code_set: 1,
+                kind: 3,
+                association: 0,
+                value,
+            },
+            None => Self {
+                code_set: 2,
+                kind: 0,
+                association: 0,
+                value: digits.to_vec(),
+            },
+        }
+    }
+}
+
 /// The raw descriptor with these identifiers: a header of version, size and their number,
 /// then each identifier with its length and the offset of the next.
 pub(super) fn descriptor(identifiers: &[Identifier]) -> Vec<u8> {

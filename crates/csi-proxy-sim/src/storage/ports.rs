@@ -1,56 +1,88 @@
-//! Disks, volumes and VHDX files on the port to the operating system.
+//! Disks and volumes as devices, on the port to the operating system.
 
-use csi_proxy::DevicePath;
 use csi_proxy::clock::Deadline;
-use csi_proxy::os::{
-    At, AttachVirtualDisk, Bytes, CreateVirtualDisk, DeviceNumber, Devices, ExpandVirtualDisk,
-    ReadRange, VirtualDiskInfo, VirtualDisks,
-};
+use csi_proxy::os::{Bytes, DeviceNumber, Devices, ReadRange};
 use csi_proxy::port::PortResult;
+use csi_proxy::{DevicePath, VolumeId};
 
+use super::medium::SECTOR;
+use super::{Found, Partition, Storage, page83};
 use crate::ports::Ports;
-use crate::win32::{ERROR_NOT_SUPPORTED, win32};
+use crate::win32::{ERROR_FILE_NOT_FOUND, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, win32};
 
-fn unsupported<T>(api: &str) -> PortResult<T> {
-    Err(win32(api, ERROR_NOT_SUPPORTED))
+/// `FILE_DEVICE_DISK`.
+const FILE_DEVICE_DISK: u32 = 7;
+const LARGEST_READ: u32 = 1 << 20;
+
+/// What a device path opens.
+enum Device<'a> {
+    Disk(Found<'a>),
+    Volume(Found<'a>, &'a Partition),
+}
+
+impl Storage {
+    /// `CreateFileW` with a disk's or a volume's path.
+    fn open(&self, path: &DevicePath) -> PortResult<Device<'_>> {
+        let device = match VolumeId::new(&path.0) {
+            Ok(id) => self.volume(&id).and_then(|volume| {
+                let disk = self.found(volume.disk_id)?;
+                Some(Device::Volume(disk, volume.partition))
+            }),
+            Err(_) => self.disk_at(&path.0).map(Device::Disk),
+        };
+        device.ok_or_else(|| win32("CreateFileW", ERROR_FILE_NOT_FOUND))
+    }
+
+    fn disk_at(&self, path: &str) -> Option<Found<'_>> {
+        let prefix = r"\\.\PhysicalDrive";
+        let is_number =
+            (path.get(..prefix.len())).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+        if is_number {
+            let number = path[prefix.len()..].parse().ok()?;
+            let (id, _) = self.disk_by_number(number)?;
+            return self.found(id);
+        }
+        self.all_found()
+            .find(|found| found.disk.path(found.id).eq_ignore_ascii_case(path))
+    }
 }
 
 impl Devices for Ports<'_> {
-    fn device_number(&self, _: &DevicePath, _: Deadline) -> PortResult<DeviceNumber> {
-        unsupported("DeviceIoControl")
+    fn device_number(&self, path: &DevicePath, _: Deadline) -> PortResult<DeviceNumber> {
+        let model = self.model();
+        let (disk, partition) = match model.state.storage.open(path)? {
+            Device::Disk(disk) => (disk, None),
+            Device::Volume(disk, partition) => (disk, Some(partition.number)),
+        };
+        Ok(DeviceNumber {
+            device_type: FILE_DEVICE_DISK,
+            number: disk.disk.number,
+            partition,
+        })
     }
 
-    fn device_ids(&self, _: &DevicePath, _: Deadline) -> PortResult<Bytes> {
-        unsupported("DeviceIoControl")
+    fn device_ids(&self, path: &DevicePath, _: Deadline) -> PortResult<Bytes> {
+        let model = self.model();
+        let (Device::Disk(disk) | Device::Volume(disk, _)) = model.state.storage.open(path)?;
+        match &disk.disk.page83 {
+            Some(identifiers) => Ok(Bytes(page83::descriptor(identifiers))),
+            None => Err(win32("DeviceIoControl", ERROR_INVALID_FUNCTION)),
+        }
     }
 
-    fn read_range(&self, _: &ReadRange, _: Deadline) -> PortResult<Bytes> {
-        unsupported("ReadFile")
-    }
-}
-
-impl VirtualDisks for Ports<'_> {
-    fn create_virtual_disk(&self, _: &CreateVirtualDisk, _: Deadline) -> PortResult<()> {
-        unsupported("CreateVirtualDisk")
-    }
-
-    fn virtual_disk_info(&self, _: &At, _: Deadline) -> PortResult<VirtualDiskInfo> {
-        unsupported("GetVirtualDiskInformation")
-    }
-
-    fn attach_virtual_disk(&self, _: &AttachVirtualDisk, _: Deadline) -> PortResult<()> {
-        unsupported("AttachVirtualDisk")
-    }
-
-    fn detach_virtual_disk(&self, _: &At, _: Deadline) -> PortResult<()> {
-        unsupported("DetachVirtualDisk")
-    }
-
-    fn expand_virtual_disk(&self, _: &ExpandVirtualDisk, _: Deadline) -> PortResult<()> {
-        unsupported("ExpandVirtualDisk")
-    }
-
-    fn virtual_disk_path(&self, _: &At, _: Deadline) -> PortResult<DevicePath> {
-        unsupported("GetVirtualDiskPhysicalPath")
+    fn read_range(&self, request: &ReadRange, _: Deadline) -> PortResult<Bytes> {
+        let aligned = request.offset.is_multiple_of(SECTOR)
+            && u64::from(request.length).is_multiple_of(SECTOR);
+        if !aligned || request.length > LARGEST_READ {
+            return Err(win32("ReadFile", ERROR_INVALID_PARAMETER));
+        }
+        let model = self.model();
+        let (medium, start, size) = match model.state.storage.open(&request.device)? {
+            Device::Disk(disk) => (disk.medium, 0, disk.medium.size),
+            Device::Volume(disk, partition) => (disk.medium, partition.offset, partition.size),
+        };
+        let left = size.saturating_sub(request.offset);
+        let length = usize::try_from(left.min(request.length.into())).unwrap_or(0);
+        Ok(Bytes(medium.bytes.read(start + request.offset, length)))
     }
 }

@@ -1,45 +1,59 @@
-//! Volumes: which ones are there, and what they offer.
+//! Which volumes are there, and how disks and media go.
 
 use csi_proxy::VolumeId;
 
-use super::{Disk, MediumId, Partition, Storage};
+use super::{Disk, DiskId, Found, MediumId, Partition, Storage};
 use crate::state::State;
 
 /// A volume that is there at present: its disk is attached, found and online.
 pub(crate) struct Volume<'a> {
     pub(crate) id: &'a VolumeId,
+    pub(crate) disk_id: DiskId,
     pub(crate) disk: &'a Disk,
     pub(crate) partition: &'a Partition,
 }
 
 impl Volume<'_> {
-    /// Whether files on it can be changed.
+    /// Whether it can be changed.
     pub(crate) fn is_writable(&self) -> bool {
         !self.disk.read_only && !self.partition.read_only
+    }
+}
+
+impl<'a> Found<'a> {
+    /// The volumes on it.
+    pub(super) fn volumes(self) -> impl Iterator<Item = Volume<'a>> {
+        let online = self.disk.offline.is_none();
+        let partitions = self.medium.partitions.iter();
+        partitions.filter_map(move |partition| {
+            let id = partition.volume.as_ref()?;
+            (online && !partition.offline).then_some(Volume {
+                id,
+                disk_id: self.id,
+                disk: self.disk,
+                partition,
+            })
+        })
     }
 }
 
 impl Storage {
     /// The volumes that are there at present.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = Volume<'_>> {
-        self.disks
-            .values()
-            .filter(|disk| disk.offline.is_none() && disk.hidden.is_none())
-            .filter_map(|disk| Some((disk, self.media.get(&disk.medium)?)))
-            .flat_map(|(disk, medium)| medium.partitions.iter().map(move |one| (disk, one)))
-            .filter(|(_, partition)| !partition.offline)
-            .filter_map(|(disk, partition)| {
-                partition.volume.as_ref().map(|id| Volume {
-                    id,
-                    disk,
-                    partition,
-                })
-            })
+        self.all_found().flat_map(Found::volumes)
     }
 
     /// The volume of that name, if it is there at present.
     pub(crate) fn volume(&self, id: &VolumeId) -> Option<Volume<'_>> {
-        self.volumes().find(|volume| volume.id == id)
+        let seen = self.seen.get(id).and_then(|disk| self.found(*disk));
+        seen.and_then(|disk| disk.volumes().find(|volume| volume.id == id))
+            .or_else(|| self.volumes().find(|volume| volume.id == id))
+    }
+
+    /// The volume of the partition at that place.
+    pub(super) fn volume_at(&self, disk: DiskId, offset: u64) -> Option<Volume<'_>> {
+        let mut volumes = self.found(disk)?.volumes();
+        volumes.find(|volume| volume.partition.offset == offset)
     }
 
     /// The volume with that drive letter.
@@ -57,6 +71,23 @@ impl Storage {
     }
 }
 
+/// Takes a disk away. What it holds stays, in its VHDX file or parked.
+pub(crate) fn detach(state: &mut State, id: DiskId) {
+    let storage = &mut state.storage;
+    storage.cut_off_jobs_on(id);
+    storage.hidden.remove(&id);
+    storage.coming_online.remove(&id);
+    let Some(disk) = storage.disks.remove(&id) else {
+        return;
+    };
+    match storage.virtual_disks.get_mut(&disk.medium) {
+        Some(file) => file.attached = None,
+        None => {
+            storage.parked.insert(disk.medium, disk);
+        }
+    }
+}
+
 /// The file of a VHDX was removed: its medium is gone, with the files on its volumes.
 pub(crate) fn forget_medium(state: &mut State, id: MediumId) {
     state.storage.virtual_disks.remove(&id);
@@ -68,6 +99,7 @@ pub(crate) fn forget_medium(state: &mut State, id: MediumId) {
         .iter()
         .filter_map(|one| one.volume.as_ref())
     {
+        state.storage.seen.remove(volume);
         crate::fs::drop_tree(state, volume);
     }
 }
