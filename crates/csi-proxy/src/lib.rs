@@ -6,8 +6,11 @@ pub mod cim;
 pub mod clock;
 pub mod codes;
 pub mod error;
+pub mod filesystem;
 mod host;
 mod ids;
+mod invalid;
+pub mod iscsi;
 #[expect(dead_code, reason = "the volume group will follow links with it")]
 mod links;
 #[expect(dead_code, reason = "the groups will be written on it")]
@@ -20,6 +23,8 @@ pub mod reparse;
 #[expect(dead_code, reason = "the groups will be written on it")]
 mod row;
 mod secret;
+pub mod smb;
+pub mod system;
 #[cfg(windows)]
 pub mod windows;
 #[cfg(any(windows, test))]
@@ -30,5 +35,8 @@ mod wql;
 pub use error::{Error, ErrorKind, Result};
 pub use host::Host;
 pub use ids::{DevicePath, DiskNumber, NotAnId, VolumeId};
+pub use invalid::InvalidValue;
+pub use iscsi::{NodeAddress, Portal};
 pub use path::{HostPath, NotAHostPath};
 pub use secret::Secret;
+pub use smb::{Credentials, SharePath};
