@@ -26,6 +26,7 @@ mod win32;
 
 pub use builder::Builder;
 pub use clock::SimClock;
+pub use fs::Change;
 pub use latency::Latency;
 pub use node::SimNode;
 pub use password::Password;

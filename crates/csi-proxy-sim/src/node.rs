@@ -169,6 +169,8 @@ impl Model {
     /// Does what is due at `now`.
     fn settle(&mut self, now: Moment) {
         crate::storage::settle(&mut self.state, now);
+        crate::services::settle(&mut self.state, now);
+        crate::iscsi::settle(&mut self.state);
     }
 
     pub(crate) fn end_process(&mut self, process: ProcessId) {

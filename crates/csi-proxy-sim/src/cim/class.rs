@@ -197,6 +197,8 @@ pub(crate) struct Association {
     pub(crate) name: &'static str,
     /// The two classes it connects.
     pub(crate) ends: [&'static str; 2],
+    /// Its references to the two, the roles in which their instances stand.
+    pub(crate) roles: [&'static str; 2],
     /// From the instance with this key of the class at one end (0 or 1) to the keys of the
     /// instances at the other.
     pub(crate) follow: fn(&State, from: usize, key: &str) -> Vec<String>,

@@ -38,6 +38,7 @@ impl Cim for Ports<'_> {
     fn query(&self, request: &Query, _: Deadline) -> PortResult<Vec<Object>> {
         let mut model = self.model();
         crate::storage::polled(&mut model.state, &request.class);
+        crate::services::polled(&mut model.state, &request.class);
         query::query(&model.state, request)
     }
 

@@ -44,9 +44,11 @@ pub(super) fn associators(state: &State, request: &Associators) -> PortResult<Ve
     if !exists(state, from, &key) {
         return Err(hresult(&api, WBEM_E_NOT_FOUND));
     }
-    let (association, end) =
+    let association =
         association(request, from, result).ok_or_else(|| hresult(&api, WBEM_E_INVALID_CLASS))?;
-    let keys = (association.follow)(state, end, &key);
+    let ends = association.ends_of(from, result, request.role.as_deref());
+    let keys = ends.flat_map(|end| (association.follow)(state, end, &key));
+    let keys: Vec<String> = keys.collect();
     Ok(keys
         .iter()
         .filter_map(|key| find(state, result, key, &request.properties))
@@ -78,22 +80,26 @@ fn find(state: &State, class: &Class, key: &str, properties: &[String]) -> Optio
     rows.into_iter().find(|row| row.key == key)
 }
 
-/// The association that is asked for, and at which of its ends `from` stands.
-fn association(
-    request: &Associators,
-    from: &Class,
-    to: &Class,
-) -> Option<(&'static Association, usize)> {
-    let mut named = ASSOCIATIONS
-        .iter()
-        .copied()
-        .flatten()
-        .filter(|one| one.name.eq_ignore_ascii_case(&request.association));
-    named.find_map(|one| match one.ends {
-        ends if ends == [from.name, to.name] => Some((one, 0)),
-        ends if ends == [to.name, from.name] => Some((one, 1)),
-        _ => None,
+/// The association that is asked for.
+fn association(request: &Associators, from: &Class, to: &Class) -> Option<&'static Association> {
+    ASSOCIATIONS.iter().copied().flatten().find(|one| {
+        one.name.eq_ignore_ascii_case(&request.association)
+            && (one.ends == [from.name, to.name] || one.ends == [to.name, from.name])
     })
+}
+
+impl Association {
+    /// The ends at which `from` stands: both where an association connects instances of one
+    /// class, unless a role tells which.
+    fn ends_of(&self, from: &Class, to: &Class, role: Option<&str>) -> impl Iterator<Item = usize> {
+        let stands = move |end: &usize| {
+            let is_role = |role: &str| role.eq_ignore_ascii_case(self.roles[*end]);
+            self.ends[*end] == from.name
+                && self.ends[1 - *end] == to.name
+                && role.is_none_or(is_role)
+        };
+        [0, 1].into_iter().filter(stands)
+    }
 }
 
 fn check_properties<'a, I>(class: &Class, names: I, api: &str) -> PortResult<()>

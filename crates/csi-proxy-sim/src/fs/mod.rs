@@ -20,7 +20,7 @@ use csi_proxy::{HostPath, VolumeId};
 use serde::{Deserialize, Serialize};
 
 use crate::state::State;
-use crate::storage::MediumId;
+use crate::storage::{DiskId, MediumId};
 use crate::win32::{ERROR_FILE_EXISTS, ERROR_INVALID_PARAMETER, win32};
 
 pub use hand::Change;
@@ -180,6 +180,19 @@ impl View<'_> {
         let path = HostPath::from_kubelet(&self.final_path(&object).join(r"\"));
         Ok((medium, path.unwrap_or_else(|_| at.path.clone())))
     }
+}
+
+// === What the iSCSI module needs ===
+
+/// Whether a program has a file on the disk open.
+pub(crate) fn has_open_files(state: &State, disk: DiskId) -> bool {
+    let storage = &state.storage;
+    let disk = storage.disks.get(&disk);
+    let medium = disk.and_then(|disk| storage.media.get(&disk.medium));
+    let partitions = medium.into_iter().flat_map(|medium| &medium.partitions);
+    partitions
+        .filter_map(|partition| state.fs.volumes.get(partition.volume.as_ref()?))
+        .any(|tree| tree.nodes().any(|node| node.open))
 }
 
 // === What the SMB module needs ===

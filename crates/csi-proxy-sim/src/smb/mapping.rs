@@ -11,8 +11,7 @@ use csi_proxy::port::{PortError, PortResult};
 use serde::{Deserialize, Serialize};
 
 use super::{Login, Smb, credential};
-use crate::cim::done;
-use crate::cim::{Class, Hint, Method, MethodCall, Reply, Row};
+use crate::cim::{Class, Hint, Method, MethodCall, Reply, Row, done};
 use crate::fs::upcase;
 use crate::password::Password;
 use crate::state::State;

@@ -2,11 +2,14 @@
 
 mod credential;
 mod mapping;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Builder;
 use crate::fs::{drop_share, make_share, upcase};
 use crate::password::Password;
 use crate::state::State;
@@ -237,6 +240,15 @@ pub(crate) fn put_server(state: &mut State, name: &str, server: Server) {
         if !server.shares.contains_key(share) {
             drop_share(state, name, share);
         }
+    }
+}
+
+impl Builder {
+    /// Puts an SMB server there.
+    #[must_use]
+    pub fn smb_server(mut self, name: &str, server: Server) -> Self {
+        put_server(&mut self.state, name, server);
+        self
     }
 }
 

@@ -53,6 +53,7 @@ pub(super) const CLASS: Class = Class {
 pub(super) const DISK_TO_PARTITION: Association = Association {
     name: "MSFT_DiskToPartition",
     ends: ["MSFT_Disk", "MSFT_Partition"],
+    roles: ["Disk", "Partition"],
     follow: |state, from, key| match from {
         0 => {
             let disk = find(&state.storage, key);
@@ -126,7 +127,7 @@ fn guid(style: &Style) -> Option<String> {
 }
 
 /// The key of a disk in its object path: its place, which is never used again.
-pub(super) fn key_of(id: DiskId) -> String {
+pub(crate) fn key_of(id: DiskId) -> String {
     format!("disk {}", id.0)
 }
 

@@ -64,6 +64,7 @@ pub(super) const CLASS: Class = Class {
 pub(super) const PARTITION_TO_VOLUME: Association = Association {
     name: "MSFT_PartitionToVolume",
     ends: ["MSFT_Partition", "MSFT_Volume"],
+    roles: ["Partition", "Volume"],
     follow: |state, from, key| match from {
         0 => {
             let Some((disk, partition)) = find(&state.storage, key) else {
