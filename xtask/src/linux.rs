@@ -56,9 +56,13 @@ fn doc() -> Outcome {
 }
 
 fn test() -> Outcome {
+    counted(&mut cargo(["test", "--workspace", "--no-fail-fast"]))
+}
+
+/// Runs a `cargo test` and answers how many tests passed.
+pub(crate) fn counted(tests: &mut Command) -> Outcome {
     let mut total = Tally::default();
-    let watch = |line: &str| total.add(line);
-    let ended = run_watched(&mut cargo(["test", "--workspace", "--no-fail-fast"]), watch);
+    let ended = run_watched(tests, |line| total.add(line));
     let Tally {
         passed,
         failed,

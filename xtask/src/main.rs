@@ -3,9 +3,13 @@
 mod command;
 mod lints;
 mod linux;
+mod packages;
 mod report;
 mod sanity;
+mod windows;
+mod wine;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,6 +33,12 @@ enum Task {
         #[arg(value_enum)]
         parts: Vec<Part>,
     },
+    /// Runs a Windows program under Wine, in the prefix that the tests use
+    Wine {
+        /// The program and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -38,6 +48,10 @@ enum Part {
     /// csi-sanity against the node plugin on a simulated node (needs Go, which root gets
     /// from apt where it is missing)
     Sanity,
+    /// The Windows program: lints, release build, what it imports
+    Windows,
+    /// The tests compiled for Windows, run under Wine
+    Wine,
 }
 
 impl Part {
@@ -45,6 +59,8 @@ impl Part {
         match self {
             Self::Linux => "linux",
             Self::Sanity => "sanity",
+            Self::Windows => "windows",
+            Self::Wine => "wine",
         }
     }
 
@@ -53,12 +69,20 @@ impl Part {
         match self {
             Self::Linux => linux::run_part(report),
             Self::Sanity => sanity::run_part(report),
+            Self::Windows => windows::run_part(report),
+            Self::Wine => wine::run_part(report),
         }
     }
 }
 
 fn main() -> ExitCode {
-    let Task::Test { parts } = Arguments::parse().task;
+    match Arguments::parse().task {
+        Task::Test { parts } => test(parts),
+        Task::Wine { command } => wine::exec(&command),
+    }
+}
+
+fn test(parts: Vec<Part>) -> ExitCode {
     let parts = if parts.is_empty() {
         Part::value_variants().to_vec()
     } else {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{output, run, succeeds};
-use crate::target;
+use crate::{packages, target};
 
 const MODULE: &str = "github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity";
 const VERSION: &str = "v5.4.0";
@@ -52,19 +52,12 @@ fn usable_go() -> Result<PathBuf> {
 }
 
 fn install_go() -> Result<()> {
-    let root = output(Command::new("id").arg("-u"))?.trim() == "0";
-    if !root || !succeeds(Command::new("apt-get").arg("--version")) {
-        let missing = format!(
-            "Go is missing, and only root on Debian or Ubuntu gets it by itself: install Go \
-             {}.{} or later (package golang-go, or go.dev/dl) and put it on the PATH",
-            SELF_UPDATING.0, SELF_UPDATING.1,
-        );
-        return Err(missing.into());
-    }
-    run(Command::new("apt-get").arg("update"))?;
-    run(Command::new("apt-get")
-        .args(["install", "--yes", "--no-install-recommends", "golang-go"])
-        .env("DEBIAN_FRONTEND", "noninteractive"))
+    let missing = format!(
+        "Go is missing, and only root on Debian or Ubuntu gets it by itself: install Go \
+         {}.{} or later (package golang-go, or go.dev/dl) and put it on the PATH",
+        SELF_UPDATING.0, SELF_UPDATING.1,
+    );
+    packages::install(&["golang-go"], &missing)
 }
 
 /// `go version go1.24.7 linux/amd64` → (1, 24)
