@@ -53,6 +53,13 @@ impl Builder {
         self
     }
 
+    /// Changes the node before it starts: files, SMB servers, iSCSI targets, services.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut State)) -> Self {
+        change(&mut self.state);
+        self
+    }
+
     /// The node.
     pub fn build(self) -> SimNode {
         SimNode::new(self.state, Arc::new(self.clock), self.latency)

@@ -1,14 +1,15 @@
 //! A simulated Windows node.
 
 #![deny(missing_docs)]
-#![expect(
-    dead_code,
-    reason = "the modules of the model are filled one after the other"
-)]
 
 mod builder;
+mod change;
 pub(crate) mod cim;
 mod clock;
+mod fault;
+#[cfg(test)]
+mod fault_tests;
+mod file;
 pub mod fs;
 pub mod iscsi;
 mod latency;
@@ -25,7 +26,10 @@ pub mod storage;
 mod win32;
 
 pub use builder::Builder;
+pub use change::{NodeChange, NotChanged};
 pub use clock::SimClock;
+pub use fault::Fault;
+pub use file::FileError;
 pub use fs::Change;
 pub use latency::Latency;
 pub use node::SimNode;

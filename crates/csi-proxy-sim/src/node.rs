@@ -1,17 +1,19 @@
 //! The node: one model under one mutex, and the one way in for port calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use csi_proxy::DiskNumber;
 use csi_proxy::clock::{Clock, Deadline, Moment};
-use csi_proxy::port::{Answer, Call, PortError, PortResult};
+use csi_proxy::port::{Answer, Call, CallId, PortError, PortResult};
 
 use crate::builder::Builder;
 use crate::clock::SimClock;
+use crate::fault::{self, Effect, Fault};
 use crate::latency::Latency;
 use crate::ports::Ports;
 use crate::process::{Process, ProcessId};
-use crate::runtime::{Counts, LogEntry, Runtime};
+use crate::runtime::{Abandoned, Counts, LogEntry, Runtime};
 use crate::state::State;
 use crate::storage::{self, MediumId, SimDisk};
 
@@ -38,10 +40,11 @@ impl SimNode {
     }
 
     pub(crate) fn new(state: State, clock: Arc<SimClock>, latency: Latency) -> Self {
-        let model = Model {
-            state,
-            runtime: Runtime::new(latency),
-        };
+        let mut runtime = Runtime::new(latency);
+        for job in &state.storage.jobs {
+            runtime.continue_after(job.call);
+        }
+        let model = Model { state, runtime };
         Self(Arc::new(Shared {
             model: Mutex::new(model),
             clock,
@@ -131,11 +134,49 @@ impl SimNode {
         &self.0.clock
     }
 
+    /// Injects a fault.
+    pub fn inject(&self, fault: Fault) {
+        self.model().runtime.faults.inject(fault);
+    }
+
+    /// How many injected faults have not happened yet, or not as often as they should.
+    pub fn faults_left(&self) -> usize {
+        self.model().runtime.faults.left()
+    }
+
+    /// Takes back the faults that have not happened yet.
+    pub fn clear_faults(&self) {
+        self.model().runtime.faults.clear();
+    }
+
     /// The model, with everything done that is due by now.
     pub(crate) fn model(&self) -> MutexGuard<'_, Model> {
-        let mut model = self.0.model.lock().unwrap_or_else(PoisonError::into_inner);
-        model.settle(self.0.clock.now());
-        model
+        loop {
+            let mut model = self.0.model.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = self.0.clock.now();
+            model.settle(now);
+            let Some(due) = model.runtime.take_due(now) else {
+                return model;
+            };
+            drop(model);
+            // Nobody is there to hear the answer.
+            let _ = self.perform(due.process, due.id, &due.call, Deadline::At(now));
+        }
+    }
+
+    fn perform(
+        &self,
+        process: ProcessId,
+        id: CallId,
+        call: &Call,
+        deadline: Deadline,
+    ) -> PortResult<Answer> {
+        let ports = Ports {
+            node: self,
+            process,
+            call: id,
+        };
+        call.perform(&ports, &ports, deadline)
     }
 
     /// The one way in for all port calls.
@@ -146,22 +187,77 @@ impl SimNode {
         deadline: Deadline,
     ) -> PortResult<Answer> {
         let now = self.0.clock.now();
-        let id = {
-            let mut model = self.model();
-            model.runtime.check_alive(process)?;
-            model.runtime.note(now, process, call)
-        };
+        let mut model = self.model();
+        model.runtime.check_alive(process)?;
+        let id = model.runtime.note(now, process, call);
+        let effect = model.runtime.faults.at(call).unwrap_or_default();
+        let mut delay = model.runtime.latency.of(call);
+        match &effect {
+            Effect::CrashBefore => model.end_process(process),
+            Effect::RebootBefore => model.reboot(),
+            Effect::Before(change) => {
+                // A change that cannot be made is none.
+                let _ = change.apply(&mut model.state);
+            }
+            Effect::BeforeFn(change) => (change.0)(&mut model.state),
+            Effect::Stalls(seconds) => {
+                delay += Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX);
+            }
+            _ => {}
+        }
+        model.runtime.check_alive(process)?;
+        drop(model);
         if deadline.has_passed(now) {
             return Err(PortError::DeadlineExceeded { running: None });
         }
-        let ports = Ports {
-            node: self,
-            process,
-            call: id,
-        };
-        let answer = call.perform(&ports, &ports, deadline);
-        self.model().runtime.check_alive(process)?;
+        if !delay.is_zero() {
+            self.delay(process, id, call, delay, deadline)?;
+        }
+        if let Some(failure) = fault::failure(&effect, call) {
+            return failure;
+        }
+        let answer = self.perform(process, id, call, deadline);
+        let mut model = self.model();
+        model.runtime.check_alive(process)?;
+        match effect {
+            Effect::CrashAfter => model.end_process(process),
+            Effect::RebootAfter => model.reboot(),
+            Effect::LosesAnswer => {
+                let api = call.operation();
+                return Err(PortError::OutcomeUnknown { api });
+            }
+            _ => return answer,
+        }
+        model.runtime.check_alive(process)?;
         answer
+    }
+
+    /// The call hangs. A caller whose deadline comes first goes, and the call stays.
+    fn delay(
+        &self,
+        process: ProcessId,
+        id: CallId,
+        call: &Call,
+        delay: Duration,
+        deadline: Deadline,
+    ) -> PortResult<()> {
+        let clock = &self.0.clock;
+        let end = Moment(clock.now().0.saturating_add(delay));
+        if let Deadline::At(moment) = deadline
+            && moment < end
+        {
+            self.model().runtime.abandon(Abandoned {
+                id,
+                at: end,
+                process,
+                call: call.clone(),
+            });
+            clock.sleep_until(moment);
+            self.model().runtime.check_alive(process)?;
+            return Err(PortError::DeadlineExceeded { running: Some(id) });
+        }
+        clock.sleep_until(end);
+        self.model().runtime.check_alive(process)
     }
 }
 

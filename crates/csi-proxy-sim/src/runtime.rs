@@ -7,6 +7,7 @@ use csi_proxy::clock::Moment;
 use csi_proxy::port::{Call, CallId, PortError, PortResult};
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Faults;
 use crate::latency::Latency;
 use crate::process::ProcessId;
 
@@ -58,6 +59,9 @@ pub struct LogEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Runtime {
     pub(crate) latency: Latency,
+    pub(crate) faults: Faults,
+    /// Calls that their callers gave up and that are still to be performed.
+    abandoned: Vec<Abandoned>,
     counts: Counts,
     log: VecDeque<LogEntry>,
     alive: BTreeSet<ProcessId>,
@@ -66,7 +70,37 @@ pub(crate) struct Runtime {
     last_call: u64,
 }
 
+/// A call that hangs and whose caller is gone.
+#[derive(Debug)]
+pub(crate) struct Abandoned {
+    pub(crate) id: CallId,
+    /// When it takes effect.
+    pub(crate) at: Moment,
+    pub(crate) process: ProcessId,
+    pub(crate) call: Call,
+}
+
 impl Runtime {
+    /// A call hangs and its caller goes.
+    pub(crate) fn abandon(&mut self, abandoned: Abandoned) {
+        self.abandoned.push(abandoned);
+    }
+
+    /// An abandoned call that is due.
+    pub(crate) fn take_due(&mut self, now: Moment) -> Option<Abandoned> {
+        let due = self.abandoned.iter().position(|one| one.at <= now)?;
+        Some(self.abandoned.remove(due))
+    }
+
+    pub(crate) fn is_abandoned(&self, call: CallId) -> bool {
+        self.abandoned.iter().any(|one| one.id == call)
+    }
+
+    /// A loaded node has calls that still run: ids go on behind them.
+    pub(crate) fn continue_after(&mut self, call: CallId) {
+        self.last_call = self.last_call.max(call.0);
+    }
+
     pub(crate) fn new(latency: Latency) -> Self {
         Self {
             latency,
@@ -83,10 +117,15 @@ impl Runtime {
 
     pub(crate) fn end_process(&mut self, process: ProcessId) {
         self.alive.remove(&process);
+        // WMI goes on with what it was asked for; calls of the process itself end with it.
+        let of_wmi = |one: &Abandoned| matches!(one.call, Call::Cim(_));
+        self.abandoned
+            .retain(|one| one.process != process || of_wmi(one));
     }
 
     pub(crate) fn end_all_processes(&mut self) {
         self.alive.clear();
+        self.abandoned.clear();
     }
 
     pub(crate) fn check_alive(&self, process: ProcessId) -> PortResult<()> {

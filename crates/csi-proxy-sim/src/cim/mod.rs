@@ -51,6 +51,7 @@ impl Cim for Ports<'_> {
     }
 
     fn is_running(&self, call: &CallId, _: Deadline) -> PortResult<bool> {
-        Ok(self.model().state.storage.runs(*call))
+        let model = self.model();
+        Ok(model.runtime.is_abandoned(*call) || model.state.storage.runs(*call))
     }
 }

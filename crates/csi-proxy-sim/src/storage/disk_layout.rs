@@ -52,7 +52,6 @@ const SMALLEST_GPT: u64 = 32 << 20;
 /// Source: `initialize-msft-disk`.
 fn initialize(call: &mut MethodCall<'_>) -> PortResult<Reply> {
     let style = call.integer("PartitionStyle")?.unwrap_or(2);
-    let seeds = (call.state.storage.next_id(), call.state.storage.next_id());
     let Some((_, disk, medium)) = target(call) else {
         return done(4);
     };
@@ -63,28 +62,32 @@ fn initialize(call: &mut MethodCall<'_>) -> PortResult<Reply> {
         // Assumed: the page has no value for it.
         return done(4);
     }
-    initialize_as(medium, style, seeds)
+    initialize_as(call, style)
 }
 
-fn initialize_as(medium: &mut Medium, style: u64, (id, msr): (u64, u64)) -> PortResult<Reply> {
+fn initialize_as(call: &mut MethodCall<'_>, style: u64) -> PortResult<Reply> {
+    let size = target(call).map_or(0, |(_, _, medium)| medium.size);
     let style = match style {
         1 => Style::Mbr {
-            signature: ids::signature(id),
+            signature: ids::signature(call.state.storage.next_id()),
         },
-        2 if medium.size < SMALLEST_GPT => return done(41014),
+        2 if size < SMALLEST_GPT => return done(41014),
         2 => Style::Gpt {
-            guid: ids::guid(id),
+            guid: ids::guid(call.state.storage.next_id()),
         },
         _ => return done(5),
     };
-    medium.initialize(style, msr);
+    let reserved = call.state.storage.next_id();
+    if let Some((_, _, medium)) = target(call) {
+        medium.partitions.clear();
+        medium.initialize(style, reserved);
+    }
     done(0)
 }
 
 /// Source: `convertstyle-msft-disk`.
 fn convert_style(call: &mut MethodCall<'_>) -> PortResult<Reply> {
     let style = call.integer("PartitionStyle")?.unwrap_or(0);
-    let seeds = (call.state.storage.next_id(), call.state.storage.next_id());
     let Some((_, disk, medium)) = target(call) else {
         return done(4);
     };
@@ -94,10 +97,7 @@ fn convert_style(call: &mut MethodCall<'_>) -> PortResult<Reply> {
         _ if disk.read_only => done(41002),
         _ if disk.offline.is_some() => done(41003),
         _ if medium.partitions.iter().any(data) => done(41013),
-        _ => {
-            medium.partitions.clear();
-            initialize_as(medium, style, seeds)
-        }
+        _ => initialize_as(call, style),
     }
 }
 
@@ -149,7 +149,6 @@ struct Request {
 
 /// Source: `createpartition-msft-disk`.
 fn create_partition(call: &mut MethodCall<'_>) -> PortResult<Reply> {
-    let seed = call.state.storage.next_id();
     let Some((id, disk, medium)) = target(call) else {
         return done(4);
     };
@@ -167,7 +166,7 @@ fn create_partition(call: &mut MethodCall<'_>) -> PortResult<Reply> {
         Err(code) => return done(code),
     };
     let taken = (request.letter).is_some_and(|letter| call.state.storage.drive(letter).is_some());
-    match add(call, id, &request, seed) {
+    match add(call, id, &request) {
         Ok(()) if taken => done(42002),
         Ok(()) => done(0),
         Err(code) => done(code),
@@ -236,17 +235,14 @@ fn kind(style: &Style, gpt: Option<String>, mbr: Option<u64>) -> Result<Partitio
     }
 }
 
-fn add(call: &mut MethodCall<'_>, id: DiskId, request: &Request, seed: u64) -> Result<(), u32> {
+fn add(call: &mut MethodCall<'_>, id: DiskId, request: &Request) -> Result<(), u32> {
     let letter = request
         .letter
         .filter(|one| call.state.storage.drive(*one).is_none());
-    let Some((_, medium)) = call.state.storage.found_mut(id) else {
-        return Err(4);
-    };
+    let medium = call.state.storage.found(id).ok_or(4u32)?.medium;
     let range = place(medium, request)?;
-    if matches!(medium.style, Style::Mbr { .. }) && range.end > (1 << 32) * SECTOR {
-        return Err(41011);
-    }
+    let seed = call.state.storage.next_id();
+    let (_, medium) = call.state.storage.found_mut(id).ok_or(4u32)?;
     let number = medium.next_partition_number();
     let partition = Partition {
         drive_letter: letter,
@@ -266,6 +262,10 @@ fn add(call: &mut MethodCall<'_>, id: DiskId, request: &Request, seed: u64) -> R
 
 /// Where the partition goes: the first extent that takes it, or the largest.
 fn place(medium: &Medium, request: &Request) -> Result<std::ops::Range<u64>, u32> {
+    let beyond = |end: u64| matches!(medium.style, Style::Mbr { .. }) && end > (1 << 32) * SECTOR;
+    if request.offset.is_some_and(beyond) {
+        return Err(41011);
+    }
     let extents = medium.free_extents(request.alignment);
     let length = |extent: &std::ops::Range<u64>| extent.end - extent.start;
     let from = |offset: u64| offset.next_multiple_of(request.alignment);
