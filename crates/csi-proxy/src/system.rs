@@ -24,6 +24,9 @@ const POLL: Duration = Duration::from_millis(250);
 /// How many services may stand between a service and its last dependent.
 const DEPTH_LIMIT: usize = 32;
 
+/// `ExitCode` of a service that has not run since Windows started.
+const ERROR_SERVICE_NEVER_STARTED: u32 = 1077;
+
 /// `StartService` and `StopService`: a change is pending already.
 const STATE_PENDING: u32 = 5;
 /// `StopService`: the service is not started.
@@ -163,7 +166,7 @@ impl System<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] without such a service, [`ErrorKind::FailedPrecondition`]
-    /// when it is disabled or paused, [`ErrorKind::DeadlineExceeded`] when it does not run
+    /// when it is disabled, paused or stops by itself, [`ErrorKind::DeadlineExceeded`] when it does not run
     /// in time.
     pub fn start_service(&self, name: &str, deadline: Deadline) -> Result<()> {
         let operation = self.limited("system start service", deadline);
@@ -182,13 +185,11 @@ impl System<'_> {
                     ));
                 }
                 ServiceState::Stopped if !asked => {
-                    asked = true;
                     let start = method(&row, "StartService");
                     let started = operation.invoke(object(name), &start).map(|_| ());
-                    if !is_accepted(started, &[ALREADY_RUNNING])? {
-                        asked = false;
-                    }
+                    asked = is_accepted(started, &[ALREADY_RUNNING])?;
                 }
+                ServiceState::Stopped => refuse_failed_start(&operation, name, &row)?,
                 _ => {}
             }
             wait(&operation, name, state, ServiceState::Running)?;
@@ -273,7 +274,7 @@ fn find(operation: &Operation<'_>, name: &str) -> Result<Option<Row>> {
     Ok(operation.query(&query)?.into_iter().next())
 }
 
-const PROPERTIES: &[&str] = &["Name", "DisplayName", "State", "StartMode"];
+const PROPERTIES: &[&str] = &["Name", "DisplayName", "State", "StartMode", "ExitCode"];
 
 fn existing(operation: &Operation<'_>, name: &str) -> Result<Row> {
     find(operation, name)?.ok_or_else(|| {
@@ -306,6 +307,18 @@ fn is_accepted(result: Result<()>, done: &[u32]) -> Result<bool> {
             ..
         }) => Ok(false),
         _ => Err(error),
+    }
+}
+
+/// A service that was asked to start and has stopped by itself.
+fn refuse_failed_start(operation: &Operation<'_>, name: &str, row: &Row) -> Result<()> {
+    match row.optional_u32("ExitCode")? {
+        None | Some(0 | ERROR_SERVICE_NEVER_STARTED) => Ok(()),
+        Some(code) => Err(operation.error(
+            ErrorKind::FailedPrecondition,
+            object(name),
+            format_args!("the service stopped by itself with exit code {code}"),
+        )),
     }
 }
 
