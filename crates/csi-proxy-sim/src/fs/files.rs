@@ -113,7 +113,10 @@ impl View<'_> {
             Kind::File(Content::VirtualDisk(medium)) => clusters(size(*medium)),
             Kind::Directory(_) => 0,
         };
-        let used = self.tree(root)?.used(size) - freed;
+        if wanted <= freed {
+            return Ok(());
+        }
+        let used = self.tree(root)?.used(size).saturating_sub(freed);
         match wanted > self.size(root).saturating_sub(used) {
             true => Err(ERROR_DISK_FULL.into()),
             false => Ok(()),
