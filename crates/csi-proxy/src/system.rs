@@ -187,7 +187,7 @@ impl System<'_> {
                 ServiceState::Stopped if !asked => {
                     let start = method(&row, "StartService");
                     let started = operation.invoke(object(name), &start).map(|_| ());
-                    asked = is_accepted(started, &[ALREADY_RUNNING])?;
+                    asked = is_accepted(started, &[STATE_PENDING, ALREADY_RUNNING])?;
                 }
                 ServiceState::Stopped => refuse_failed_start(&operation, name, &row)?,
                 _ => {}
@@ -227,7 +227,7 @@ impl System<'_> {
                 _ if !asked => {
                     let stop = method(&row, "StopService");
                     let stopped = operation.invoke(object(name), &stop).map(|_| ());
-                    asked = is_accepted(stopped, &[NOT_STARTED])
+                    asked = is_accepted(stopped, &[STATE_PENDING, NOT_STARTED])
                         .map_err(|error| with_dependents(&operation, &row, error))?;
                 }
                 _ => {}
@@ -294,20 +294,18 @@ fn object(name: &str) -> String {
     format!("service {name:?}")
 }
 
-/// Whether the request was taken. It was not when a change is pending: then it is made
-/// again. The codes of `done` say that there was nothing to do.
-fn is_accepted(result: Result<()>, done: &[u32]) -> Result<bool> {
-    let Err(error) = result else {
-        return Ok(true);
-    };
-    match error.code() {
-        Some(Code::Method { value, .. }) if done.contains(value) => Ok(true),
-        Some(Code::Method {
-            value: STATE_PENDING,
-            ..
-        }) => Ok(false),
-        _ => Err(error),
+/// Whether the request was taken. It was not when Windows answers one of these codes: the
+/// service is changing or has changed since it was looked at, so it is looked at again.
+fn is_accepted(result: Result<()>, changed: &[u32]) -> Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if is_answer(&error, changed) => Ok(false),
+        Err(error) => Err(error),
     }
+}
+
+fn is_answer(error: &Error, values: &[u32]) -> bool {
+    matches!(error.code(), Some(Code::Method { value, .. }) if values.contains(value))
 }
 
 /// A service that was asked to start and has stopped by itself.
@@ -371,14 +369,7 @@ fn collect_dependents(
 
 /// Names the services that keep this one from stopping.
 fn with_dependents(operation: &Operation<'_>, service: &Row, error: Error) -> Error {
-    let blocked = matches!(
-        error.code(),
-        Some(Code::Method {
-            value: DEPENDENTS_RUNNING,
-            ..
-        })
-    );
-    if !blocked {
+    if !is_answer(&error, &[DEPENDENTS_RUNNING]) {
         return error;
     }
     let running: Vec<String> = dependents(operation, service)

@@ -82,10 +82,14 @@ pub fn documented_methods() -> impl Iterator<Item = &'static str> {
         .flat_map(|(methods, _)| methods.iter().map(|method| method.0))
 }
 
-/// All codes of `GetLastError` in the tables; the error kinds of the operating system's
-/// port.
+/// All codes of `GetLastError` in the tables.
 pub fn win32_codes() -> &'static [Row] {
     win32::ROWS
+}
+
+/// All HRESULTs of COM and WMI in the tables.
+pub fn hresult_codes() -> &'static [Row] {
+    hresult::ROWS
 }
 
 fn family(method: &str) -> Option<(&'static [u32], &'static [Row])> {

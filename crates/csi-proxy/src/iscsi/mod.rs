@@ -73,6 +73,7 @@ impl Iscsi<'_> {
         let operation = self.operation("iscsi discover target portal", deadline);
         let discover = || {
             let Some(row) = find_portal(&operation, portal)? else {
+                check_service(&operation)?;
                 let detail = "the portal is not registered; add it first";
                 return Err(operation.error(ErrorKind::NotFound, portal, detail));
             };

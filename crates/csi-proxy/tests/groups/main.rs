@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod filesystem;
+mod iscsi;
 mod links;
 mod smb;
+mod system;
 
 use csi_proxy::HostPath;
 use csi_proxy::clock::Deadline;
