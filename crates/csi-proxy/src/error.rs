@@ -5,8 +5,18 @@ use std::fmt;
 use crate::codes;
 use crate::port::{PortError, SystemCode};
 
+/// The storage classes' return value "in use".
+const IN_USE: u32 = 6;
+
+/// What opening or reading a volume answers while another program has locked it:
+/// `ERROR_ACCESS_DENIED`, `ERROR_SHARING_VIOLATION`, `ERROR_LOCK_VIOLATION`, `ERROR_BUSY`.
+const LOCKED: &[u32] = &[5, 32, 33, 170];
+
+/// The upper half of `HRESULT_FROM_WIN32`.
+const HRESULT_FACILITY_WIN32: u32 = 0x8007;
+
 /// What the library answers.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of error it is: what the caller can do about it. Each kind is one gRPC code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -227,6 +237,23 @@ impl Error {
     /// The code that Windows gave, if it gave one.
     pub fn code(&self) -> Option<&Code> {
         self.0.code.as_ref()
+    }
+
+    /// Whether a WMI method answered this return value.
+    pub(crate) fn is_return_value(&self, wanted: u32) -> bool {
+        matches!(&self.0.code, Some(Code::Method { value, .. }) if *value == wanted)
+    }
+
+    /// Whether Windows says, in one of its ways, that something else uses the object.
+    pub(crate) fn is_in_use(&self) -> bool {
+        match &self.0.code {
+            Some(Code::Method { value, .. }) => *value == IN_USE,
+            Some(Code::System(SystemCode::Win32(code))) => LOCKED.contains(code),
+            Some(Code::System(SystemCode::HResult(code))) => {
+                code >> 16 == HRESULT_FACILITY_WIN32 && LOCKED.contains(&(code & 0xffff))
+            }
+            None => false,
+        }
     }
 
     /// The port's error, if it was one.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cim::Cim;
+use crate::lock::KeptLocks;
 use crate::os::Os;
 use crate::path::HostPath;
 
@@ -15,6 +16,7 @@ pub struct Host {
     cim: Arc<dyn Cim>,
     os: Arc<dyn Os>,
     state_dir: Option<HostPath>,
+    kept_locks: Arc<KeptLocks>,
 }
 
 impl Host {
@@ -24,6 +26,7 @@ impl Host {
             cim,
             os,
             state_dir: None,
+            kept_locks: Arc::default(),
         }
     }
 
@@ -48,5 +51,9 @@ impl Host {
     /// The directory of [`Host::with_state_dir`].
     pub fn state_dir(&self) -> Option<&HostPath> {
         self.state_dir.as_ref()
+    }
+
+    pub(crate) fn kept_locks(&self) -> &KeptLocks {
+        &self.kept_locks
     }
 }

@@ -5,26 +5,29 @@
 pub mod cim;
 pub mod clock;
 pub mod codes;
+mod content;
+pub mod disk;
 pub mod error;
 pub mod filesystem;
+mod format_record;
 mod host;
 mod ids;
 mod invalid;
 pub mod iscsi;
-#[expect(dead_code, reason = "the volume group will follow links with it")]
 mod links;
-#[expect(dead_code, reason = "the groups will be written on it")]
+pub mod locator;
+mod lock;
 mod operation;
 pub mod os;
 pub mod page83;
 mod path;
 pub mod port;
 pub mod reparse;
-#[expect(dead_code, reason = "the groups will be written on it")]
 mod row;
 mod secret;
 pub mod smb;
 pub mod system;
+pub mod volume;
 #[cfg(windows)]
 pub mod windows;
 #[cfg(any(windows, test))]
@@ -37,6 +40,7 @@ pub use host::Host;
 pub use ids::{DevicePath, DiskNumber, NotAnId, VolumeId};
 pub use invalid::InvalidValue;
 pub use iscsi::{NodeAddress, Portal};
+pub use locator::Locator;
 pub use path::{HostPath, NotAHostPath};
 pub use secret::Secret;
 pub use smb::{Credentials, SharePath};

@@ -8,8 +8,9 @@ use crate::cim::{Associators, Invoke, Object, ObjectPath, Query, Target};
 use crate::clock::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::Host;
+use crate::lock::DiskLock;
 use crate::os::Os;
-use crate::port::PortError;
+use crate::port::{PortError, PortResult};
 use crate::row::Row;
 
 /// `ReturnValue`: the method has done its work.
@@ -24,6 +25,7 @@ pub(crate) struct Operation<'a> {
     host: &'a Host,
     name: &'static str,
     deadline: Deadline,
+    lock: Option<&'a DiskLock<'a>>,
 }
 
 /// What a method that has not failed answered.
@@ -42,6 +44,15 @@ impl<'a> Operation<'a> {
             host,
             name,
             deadline,
+            lock: None,
+        }
+    }
+
+    /// The same under the lock of a disk, which then lasts as long as its calls do.
+    pub(crate) fn under(self, lock: &'a DiskLock<'a>) -> Self {
+        Self {
+            lock: Some(lock),
+            ..self
         }
     }
 
@@ -137,7 +148,28 @@ impl<'a> Operation<'a> {
 
     /// The error of a port call.
     pub(crate) fn port_error(&self, object: impl Display, error: PortError) -> Error {
+        if let Some(lock) = self.lock {
+            lock.note(&error);
+        }
         Error::from_port(self.name, object, error)
+    }
+
+    /// The answer of a port call, or nothing when what it names is missing.
+    pub(crate) fn optional<T>(
+        &self,
+        object: impl Display,
+        answer: PortResult<T>,
+    ) -> Result<Option<T>> {
+        match answer {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => {
+                let error = self.port_error(object, error);
+                match error.kind() {
+                    ErrorKind::NotFound => Ok(None),
+                    _ => Err(error),
+                }
+            }
+        }
     }
 
     /// Waits; when the deadline comes first, the error says what was waited for.

@@ -1,5 +1,7 @@
 //! A row that WMI answered, read with types. An error names the class and the property.
 
+use std::fmt::Display;
+
 use crate::cim::{Object, ObjectPath, Value};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -31,6 +33,14 @@ impl Row {
         self.required(property, "a string", Value::as_str)
     }
 
+    /// A text that must be there and not be blank.
+    pub(crate) fn filled_text(&self, property: &str) -> Result<&str> {
+        match self.text(property)? {
+            text if text.trim().is_empty() => Err(self.error(property, "it is blank")),
+            text => Ok(text),
+        }
+    }
+
     /// A text, or nothing when it is null or absent.
     pub(crate) fn optional_text(&self, property: &str) -> Result<Option<&str>> {
         self.optional(property, "a string", Value::as_str)
@@ -59,11 +69,6 @@ impl Row {
     /// An integer of at most 64 bits that must be there.
     pub(crate) fn u64(&self, property: &str) -> Result<u64> {
         self.required(property, "an unsigned 64-bit integer", Value::as_u64)
-    }
-
-    /// The same, or nothing when it is null or absent.
-    pub(crate) fn optional_u64(&self, property: &str) -> Result<Option<u64>> {
-        self.optional(property, "an unsigned 64-bit integer", Value::as_u64)
     }
 
     /// The texts of an array; null and absent are the empty one.
@@ -131,12 +136,13 @@ impl Row {
             Some(Value::Null) => "it is null".to_owned(),
             Some(value) => format!("got {value:?}"),
         };
-        Error::new(
-            ErrorKind::Internal,
-            self.operation,
-            format_args!("{}.{property}", self.class),
-            format_args!("expected {expected}, {got}"),
-        )
+        self.error(property, format_args!("expected {expected}, {got}"))
+    }
+
+    /// What Windows answered in a property cannot be.
+    pub(crate) fn error(&self, property: &str, detail: impl Display) -> Error {
+        let object = format!("{}.{property}", self.class);
+        Error::new(ErrorKind::Internal, self.operation, object, detail)
     }
 }
 

@@ -1,0 +1,207 @@
+//! Whether a disk or volume is empty, by its bytes: WMI cannot tell an empty one from one
+//! with content that it does not know.
+
+mod signatures;
+
+use crate::error::{ErrorKind, Result};
+use crate::ids::DevicePath;
+use crate::operation::Operation;
+use crate::os::ReadRange;
+
+pub(crate) use signatures::Owner;
+
+/// How much is read at the start and at the end.
+const MIB: u32 = 1 << 20;
+
+/// What stands on a device that is not empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The byte, from the start of the device.
+    pub(crate) offset: u64,
+    /// What is there, in words.
+    pub(crate) what: String,
+    /// Who writes such content.
+    pub(crate) owner: Owner,
+}
+
+/// The first and the last MiB of a device, or all of one that is smaller.
+struct Ends {
+    first: Vec<u8>,
+    last: Vec<u8>,
+    last_offset: u64,
+}
+
+/// Refuses a device that is not empty.
+///
+/// # Errors
+/// `FailedPrecondition` that names the offset and what was found.
+pub(crate) fn check_empty(
+    operation: &Operation<'_>,
+    device: &DevicePath,
+    size: u64,
+    object: &str,
+) -> Result<()> {
+    match probe(operation, device, size, object)? {
+        None => Ok(()),
+        Some(found) => Err(operation.error(
+            ErrorKind::FailedPrecondition,
+            object,
+            format_args!(
+                "it is not empty: {} at byte {}; nothing was written",
+                found.what, found.offset
+            ),
+        )),
+    }
+}
+
+/// What stands on a device; nothing when its ends are each all 0x00 or all 0xFF.
+pub(crate) fn probe(
+    operation: &Operation<'_>,
+    device: &DevicePath,
+    size: u64,
+    object: &str,
+) -> Result<Option<Found>> {
+    let last_offset = size.saturating_sub(MIB.into());
+    let first = read(operation, device, 0, size, object)?;
+    let last = match last_offset {
+        0 => first.clone(),
+        offset => read(operation, device, offset, size, object)?,
+    };
+    Ok(inspect(&Ends {
+        first,
+        last,
+        last_offset,
+    }))
+}
+
+fn read(
+    operation: &Operation<'_>,
+    device: &DevicePath,
+    offset: u64,
+    size: u64,
+    object: &str,
+) -> Result<Vec<u8>> {
+    let length = u32::try_from(size - offset).map_or(MIB, |left| left.min(MIB));
+    let range = ReadRange {
+        device: device.clone(),
+        offset,
+        length,
+    };
+    let bytes = operation
+        .os()
+        .read_range(&range, operation.deadline())
+        .map_err(|error| operation.port_error(object, error))?
+        .0;
+    let got = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    match got == length && length > 0 {
+        true => Ok(bytes),
+        // What was not read is not known to be empty.
+        false => Err(operation.error(
+            ErrorKind::Internal,
+            object,
+            format_args!("reading {length} bytes at byte {offset} gave {got}"),
+        )),
+    }
+}
+
+fn inspect(ends: &Ends) -> Option<Found> {
+    let first = other_byte(&ends.first);
+    let last = other_byte(&ends.last);
+    if first.is_none() && last.is_none() {
+        return None;
+    }
+    let known = signatures::at_start(&ends.first, 0)
+        .or_else(|| signatures::at_end(&ends.last, ends.last_offset));
+    known.or_else(|| {
+        let (bytes, offset, place) = match (first, last) {
+            (Some(place), _) => (&ends.first, 0, place),
+            (None, Some(place)) => (&ends.last, ends.last_offset, place),
+            (None, None) => return None,
+        };
+        let shown: Vec<_> = bytes[place..]
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Some(Found {
+            offset: offset + u64::try_from(place).unwrap_or(u64::MAX),
+            what: format!("bytes of no known kind ({})", shown.join(" ")),
+            owner: Owner::Unknown,
+        })
+    })
+}
+
+/// The first byte that an empty device would not have there; nothing when there is none.
+fn other_byte(bytes: &[u8]) -> Option<usize> {
+    let fill = match bytes.first() {
+        Some(0xff) => 0xff,
+        _ => 0x00,
+    };
+    bytes.iter().position(|byte| *byte != fill)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: usize = 1 << 20;
+
+    fn ends(first: Vec<u8>, last: Vec<u8>) -> Ends {
+        Ends {
+            first,
+            last,
+            last_offset: 9 << 20,
+        }
+    }
+
+    #[test]
+    fn uniform_ends_are_empty() {
+        for (first, last) in [(0, 0), (0xff, 0xff), (0, 0xff), (0xff, 0)] {
+            let ends = ends(vec![first; LENGTH], vec![last; LENGTH]);
+            assert_eq!(inspect(&ends), None);
+        }
+    }
+
+    #[test]
+    fn one_other_byte_is_content_and_its_offset_is_named() {
+        for place in [0, 1, 511, 4096, LENGTH - 1] {
+            for fill in [0, 0xff] {
+                let mut bytes = vec![fill; LENGTH];
+                bytes[place] = 0x5a;
+                let found = inspect(&ends(bytes.clone(), vec![fill; LENGTH])).unwrap();
+                let expected = match (place, fill) {
+                    // Then the other bytes are what an empty device would not have.
+                    (0, 0xff) => 0,
+                    _ => place,
+                };
+                assert_eq!(found.offset, expected as u64, "{fill:#x}");
+                let found = inspect(&ends(vec![fill; LENGTH], bytes)).unwrap();
+                assert_eq!(found.offset, (9 << 20) + expected as u64);
+                assert!(found.what.contains("no known kind"), "{}", found.what);
+            }
+        }
+    }
+
+    #[test]
+    fn other_uniform_bytes_are_content() {
+        let found = inspect(&ends(vec![0x20; LENGTH], vec![0; LENGTH])).unwrap();
+        assert_eq!(found.offset, 0);
+        assert!(found.what.contains("20 20 20"), "{}", found.what);
+    }
+
+    #[test]
+    fn a_signature_at_either_end_is_named() {
+        let mut bytes = vec![0; LENGTH];
+        bytes[1080..1082].copy_from_slice(&[0x53, 0xef]);
+        let found = inspect(&ends(bytes, vec![0; LENGTH])).unwrap();
+        assert_eq!(
+            (found.offset, found.what.as_str()),
+            (1080, "ext2, ext3 or ext4")
+        );
+        let mut bytes = vec![0; LENGTH];
+        bytes[LENGTH - 512..LENGTH - 504].copy_from_slice(b"EFI PART");
+        let found = inspect(&ends(vec![0; LENGTH], bytes)).unwrap();
+        assert_eq!(found.offset, (10 << 20) - 512);
+        assert!(found.what.contains("GPT"), "{}", found.what);
+    }
+}

@@ -1,0 +1,104 @@
+//! The single steps that change a disk, one method each.
+//!
+//! Each is invoked on the path of the object that was observed, under the disk's lock.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::info::{BASIC_DATA, DiskInfo, PartitionInfo};
+use crate::cim::{Invoke, Namespace, ObjectPath};
+use crate::content;
+use crate::error::{ErrorKind, Result};
+use crate::operation::Operation;
+
+/// How long to wait before looking again for what Windows does in its own time.
+pub(crate) const POLL: Duration = Duration::from_millis(500);
+
+/// `CreatePartition`: the access path is in use. The partition has been created.
+const ACCESS_PATH_IN_USE: u32 = 42002;
+
+/// `Initialize`'s `PartitionStyle`.
+const GPT: u32 = 2;
+
+fn method(class: &str, object: &ObjectPath, name: &str) -> Invoke {
+    Invoke::on(Namespace::Storage, class, object, name)
+}
+
+/// Brings a disk online. Windows may take its time after the answer.
+pub(crate) fn online(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    let invoke = method(DiskInfo::CLASS, &disk.object, "Online");
+    operation.invoke(disk.name(), &invoke).map(drop)
+}
+
+/// Takes a disk offline.
+pub(crate) fn offline(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    let invoke = method(DiskInfo::CLASS, &disk.object, "Offline");
+    operation.invoke(disk.name(), &invoke).map(drop)
+}
+
+/// Clears a disk's read-only flag.
+pub(crate) fn clear_read_only(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    let invoke = method(DiskInfo::CLASS, &disk.object, "SetAttributes").with("IsReadOnly", false);
+    operation.invoke(disk.name(), &invoke).map(drop)
+}
+
+/// Has Windows look at a disk anew. It must be online and have a partition table.
+pub(crate) fn refresh(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    let invoke = method(DiskInfo::CLASS, &disk.object, "Refresh");
+    operation.invoke(disk.name(), &invoke).map(drop)
+}
+
+/// Has Windows look for disks that came or went.
+pub(crate) fn rescan(operation: &Operation<'_>) -> Result<()> {
+    let invoke = Invoke::on_class(
+        Namespace::Storage,
+        "MSFT_StorageSetting",
+        "UpdateHostStorageCache",
+    );
+    operation.invoke("the node's disks", &invoke).map(drop)
+}
+
+/// Initialises a disk as GPT, if its bytes are those of an empty disk.
+pub(crate) fn initialize(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    content::check_empty(operation, &disk.path, disk.size, &disk.name())?;
+    let now = disk.again(operation)?;
+    if now.style != disk.style {
+        let detail = "another program has initialised the disk during the operation";
+        return Err(operation.error(ErrorKind::Aborted, disk.name(), detail));
+    }
+    let invoke = method(DiskInfo::CLASS, &now.object, "Initialize").with("PartitionStyle", GPT);
+    operation.invoke(disk.name(), &invoke).map(drop)
+}
+
+/// Creates a data partition over all of a disk's free space, without a drive letter.
+pub(crate) fn create_partition(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    let now = disk.again(operation)?;
+    let partitions = PartitionInfo::of_disk(operation, &now)?;
+    if super::layout::layout(&now, &partitions) != Ok(super::layout::Layout::NoPartition) {
+        let detail = "another program has partitioned the disk during the operation";
+        return Err(operation.error(ErrorKind::Aborted, disk.name(), detail));
+    }
+    let invoke = method(DiskInfo::CLASS, &now.object, "CreatePartition")
+        .with("UseMaximumSize", true)
+        .with("GptType", BASIC_DATA)
+        .with("AssignDriveLetter", false);
+    match operation.invoke(disk.name(), &invoke) {
+        Err(error) if error.is_return_value(ACCESS_PATH_IN_USE) => Ok(()),
+        answer => answer.map(drop),
+    }
+}
+
+/// Brings a partition online.
+pub(crate) fn partition_online(operation: &Operation<'_>, partition: &PartitionInfo) -> Result<()> {
+    let invoke = method(PartitionInfo::CLASS, &partition.object, "Online");
+    operation.invoke(partition.name(), &invoke).map(drop)
+}
+
+/// Waits a little for what Windows does in its own time.
+pub(crate) fn wait(
+    operation: &Operation<'_>,
+    disk: &DiskInfo,
+    waiting_for: impl Display,
+) -> Result<()> {
+    operation.pause(POLL, disk.name(), waiting_for)
+}

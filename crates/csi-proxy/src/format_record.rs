@@ -1,0 +1,116 @@
+//! The record of a format that has begun and not ended.
+//!
+//! A format that is cut off leaves content on the volume, which nobody formats over. A
+//! record, written durably before the format and removed after it, tells that the content
+//! is its own. It lies in the directory that the library's user names
+//! ([`crate::Host::with_state_dir`]).
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ErrorKind, Result};
+use crate::ids::VolumeId;
+use crate::operation::Operation;
+use crate::os::{At, Bytes, ReadFile, WriteFile};
+use crate::path::HostPath;
+
+/// No record is longer.
+const LIMIT: u32 = 64 << 10;
+
+/// What was being formatted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FormatRecord {
+    /// `MSFT_Disk.UniqueId`.
+    pub(crate) disk: String,
+    /// `MSFT_Partition.Guid`; nothing on an MBR disk.
+    pub(crate) partition: Option<String>,
+    /// `MSFT_Partition.Offset`.
+    pub(crate) offset: u64,
+    /// When it began, in seconds since 1970 by the clock of the machine.
+    pub(crate) began: u64,
+}
+
+impl FormatRecord {
+    /// The record of a format that begins now.
+    pub(crate) fn new(disk: &str, partition: Option<&str>, offset: u64) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            disk: disk.to_owned(),
+            partition: partition.map(str::to_owned),
+            offset,
+            began: now.as_ref().map_or(0, Duration::as_secs),
+        }
+    }
+
+    /// Whether both are of the same place.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        (&self.disk, &self.partition, self.offset) == (&other.disk, &other.partition, other.offset)
+    }
+}
+
+/// The record of a volume, if there is one. A file that is no record counts as none.
+pub(crate) fn read(operation: &Operation<'_>, volume: &VolumeId) -> Result<Option<FormatRecord>> {
+    let Some(path) = path(operation, volume)? else {
+        return Ok(None);
+    };
+    let request = ReadFile {
+        at: At::path(&path),
+        limit: LIMIT,
+    };
+    let answer = operation.os().read_file(&request, operation.deadline());
+    let bytes = operation.optional(&path, answer)?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes.0).ok()))
+}
+
+/// Writes the record of a volume. Once this has answered it outlives a crash.
+pub(crate) fn write(
+    operation: &Operation<'_>,
+    volume: &VolumeId,
+    record: &FormatRecord,
+) -> Result<()> {
+    let (Some(directory), Some(path)) = (operation.host().state_dir(), path(operation, volume)?)
+    else {
+        let detail = "no state directory is set, and a format that cannot be recorded could not \
+                      be repeated after a crash";
+        return Err(operation.error(ErrorKind::FailedPrecondition, volume, detail));
+    };
+    let contents = serde_json::to_vec(record).map_err(|error| {
+        operation.error(
+            ErrorKind::Internal,
+            &path,
+            format_args!("not written: {error}"),
+        )
+    })?;
+    let (os, deadline) = (operation.os(), operation.deadline());
+    os.create_directories(&At::path(directory), deadline)
+        .map_err(|error| operation.port_error(directory, error))?;
+    let request = WriteFile {
+        at: At::path(&path),
+        contents: Bytes(contents),
+    };
+    os.write_file(&request, deadline)
+        .map_err(|error| operation.port_error(&path, error))
+}
+
+/// Removes the record of a volume; none is success.
+pub(crate) fn remove(operation: &Operation<'_>, volume: &VolumeId) -> Result<()> {
+    let Some(path) = path(operation, volume)? else {
+        return Ok(());
+    };
+    let answer = operation
+        .os()
+        .remove_file(&At::path(&path), operation.deadline());
+    operation.optional(&path, answer).map(drop)
+}
+
+fn path(operation: &Operation<'_>, volume: &VolumeId) -> Result<Option<HostPath>> {
+    let Some(directory) = operation.host().state_dir() else {
+        return Ok(None);
+    };
+    let name = format!("format-{}.json", volume.guid());
+    directory
+        .join(&name)
+        .map(Some)
+        .map_err(|error| error.in_field(operation.name(), "state directory"))
+}
