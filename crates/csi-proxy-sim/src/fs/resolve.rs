@@ -224,11 +224,8 @@ impl<'a> View<'a> {
     }
 
     fn is_mounted_at(self, volume: &VolumeId, path: &str) -> bool {
-        let Ok(path) = HostPath::from_kubelet(path) else {
-            return false;
-        };
         let reparse = self
-            .open(&path, false)
+            .open_target(Target::parse(path), false)
             .and_then(|object| Ok(self.node(&object)?.reparse.clone()));
         matches!(reparse, Ok(Some(Reparse::MountPoint { volume: found })) if found == *volume)
     }
@@ -298,22 +295,29 @@ impl<'a> View<'a> {
 
     fn enter(self, anchor: &Anchor) -> Result<Located, u32> {
         match anchor {
-            Anchor::Drive(letter) => {
-                let volume = self.drive(*letter).ok_or(ERROR_PATH_NOT_FOUND)?;
-                self.enter_volume(volume)
-            }
-            Anchor::Volume(volume) => self.enter_volume(volume),
-            Anchor::Share(server, share) => {
-                let key = share_key(server, share);
-                if !self.by_hand {
-                    self.state.smb.access(server, share)?;
+            Anchor::Drive(letter) => match self.drive(*letter) {
+                Some(volume) => self.enter_volume(volume),
+                None => {
+                    let share = self.state.smb.share_of_drive(*letter);
+                    let (server, share) = share.ok_or(ERROR_PATH_NOT_FOUND)?;
+                    self.enter_share(server, share)
                 }
-                let known = self.state.fs.shares.contains_key(&key);
-                let root = known.then_some(Root::Share(key));
-                Ok(Located::root_of(root.ok_or(ERROR_BAD_NET_NAME)?))
-            }
+            },
+            Anchor::Volume(volume) => self.enter_volume(volume),
+            Anchor::Share(server, share) => self.enter_share(server, share),
             // Assumed.
             Anchor::Server => Err(ERROR_BAD_NETPATH),
+        }
+    }
+
+    fn enter_share(self, server: &str, share: &str) -> Result<Located, u32> {
+        if !self.by_hand {
+            self.state.smb.access(server, share)?;
+        }
+        let key = share_key(server, share);
+        match self.state.fs.shares.contains_key(&key) {
+            true => Ok(Located::root_of(Root::Share(key))),
+            false => Err(ERROR_BAD_NET_NAME),
         }
     }
 

@@ -147,8 +147,10 @@ impl Builder {
 }
 
 impl State {
-    /// Puts an iSCSI target there. Its disks appear on the node with a session.
+    /// Puts an iSCSI target there, in the place of the one of that name. Its disks appear on
+    /// the node with a session.
     pub fn put_iscsi_target(&mut self, node_address: &str, target: SimTarget) {
+        self.remove_iscsi_target(node_address);
         let luns = target.luns.into_iter();
         let luns = luns.map(|disk| {
             let bus_type = BusType::Iscsi;
@@ -163,6 +165,25 @@ impl State {
         };
         let address = node_address.to_lowercase();
         self.iscsi.targets.insert(address, target);
+    }
+
+    /// Removes an iSCSI target with its disks and what is on them; its sessions end.
+    pub fn remove_iscsi_target(&mut self, node_address: &str) {
+        let address = node_address.to_lowercase();
+        let Some(target) = self.iscsi.targets.remove(&address) else {
+            return;
+        };
+        let sessions = std::mem::take(&mut self.iscsi.sessions);
+        for session in sessions {
+            match session.login.target == address {
+                true => session::take_disks_away(self, &session),
+                false => self.iscsi.sessions.push(session),
+            }
+        }
+        for medium in target.luns {
+            self.storage.parked.remove(&medium);
+            crate::storage::forget_medium(self, medium);
+        }
     }
 }
 

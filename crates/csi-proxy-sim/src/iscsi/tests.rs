@@ -413,6 +413,21 @@ fn the_files_of_a_lun_stay_with_the_target() {
 }
 
 #[test]
+fn a_target_that_is_removed_leaves_nothing() {
+    let (node, host) = node(target());
+    let before = node.snapshot().storage;
+    let disks_before = disks(&host);
+    assert_eq!(run(&host, &new_portal()), 0);
+    assert_eq!(run(&host, &connect()), 0);
+    node.change(|state| state.remove_iscsi_target(&IQN.to_uppercase()));
+    let after = node.snapshot();
+    assert_eq!(disks(&host), disks_before);
+    assert_eq!(after.iscsi.sessions, []);
+    assert_eq!(after.storage.media.len() + 2, before.media.len());
+    assert!(after.storage.parked.is_empty());
+}
+
+#[test]
 fn secrets_are_not_shown() {
     let (node, host) = node(target().chap("user", SECRET).mutual_chap("mutual-secret"));
     assert_eq!(run(&host, &new_portal()), 0);

@@ -85,7 +85,7 @@ pub struct Mapping {
 
 impl Mapping {
     /// Server and share.
-    fn names(&self) -> Option<(&str, &str)> {
+    pub(super) fn names(&self) -> Option<(&str, &str)> {
         share_of(&self.remote_path)
     }
 

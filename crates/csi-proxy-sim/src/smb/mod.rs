@@ -100,6 +100,26 @@ impl Server {
         self
     }
 
+    /// What is written by hand spells names in any case.
+    fn with_names_in_upper_case(self) -> Self {
+        let names = |users: BTreeSet<String>| users.iter().map(|user| upcase(user)).collect();
+        let share = |(name, share): (String, Share)| {
+            let share = Share {
+                writers: names(share.writers),
+                readers: names(share.readers),
+                ..share
+            };
+            (upcase(&name), share)
+        };
+        let accounts = self.accounts.into_iter();
+        Self {
+            accounts: accounts.map(|(user, is)| (upcase(&user), is)).collect(),
+            shares: self.shares.into_iter().map(share).collect(),
+            online: self.online,
+            encrypts: self.encrypts,
+        }
+    }
+
     /// Gives an account another password. Sessions that were made with the old one answer
     /// logon failures from now on.
     pub fn set_password(&mut self, user: &str, password: &str) {
@@ -213,6 +233,16 @@ impl Smb {
         }
     }
 
+    /// Server and share behind a drive that a mapping has as its local path.
+    pub(crate) fn share_of_drive(&self, letter: char) -> Option<(&str, &str)> {
+        let drive = format!("{letter}:");
+        let is_drive = |path: &str| path.trim_end_matches('\\').eq_ignore_ascii_case(&drive);
+        let mut mappings = self.mappings.iter();
+        mappings
+            .find(|mapping| mapping.local_path.as_deref().is_some_and(is_drive))?
+            .names()
+    }
+
     fn mapping(&self, server: &str, share: &str) -> Option<&Mapping> {
         let mut mappings = self.mappings.iter();
         mappings.find(|mapping| mapping.leads_to(server, share))
@@ -229,6 +259,7 @@ impl Smb {
 
 /// Puts a server there, with empty file systems for shares that are new.
 pub(crate) fn put_server(state: &mut State, name: &str, server: Server) {
+    let server = server.with_names_in_upper_case();
     let before = state.smb.servers.insert(upcase(name), server.clone());
     let before = before.map(|server| server.shares).unwrap_or_default();
     for (share, is) in &server.shares {

@@ -179,6 +179,32 @@ fn a_share_that_is_removed_under_its_mapping_is_gone() {
 }
 
 #[test]
+fn a_mapping_with_a_drive_is_reached_by_the_drive() {
+    let (_, host) = node();
+    assert_eq!(reach(&host, r"G:\"), 3);
+    let mapped = with(r"\\s\a", "u:p").with("LocalPath", "G:");
+    assert_eq!(run(&host, &mapped), 0);
+    assert_eq!(reach(&host, r"g:\"), 0);
+    assert_eq!(
+        mappings(&host)[0].properties["LocalPath"].as_str(),
+        Some("G:")
+    );
+}
+
+#[test]
+fn a_server_that_is_described_by_hand_spells_names_in_any_case() {
+    let text = r#"{
+        "accounts": {"Domain\\User": "p"},
+        "shares": {"Share": {"size": 1073741824, "writers": ["domain\\user"]}}
+    }"#;
+    let server = serde_json::from_str(text).unwrap();
+    let node = SimNode::builder().smb_server("Server", server).build();
+    let host = node.process().host();
+    assert_eq!(run(&host, &with(r"\\server\share", r"DOMAIN\\user:p")), 0);
+    assert_eq!(reach(&host, r"\\SERVER\SHARE"), 0);
+}
+
+#[test]
 fn privacy_needs_a_server_that_encrypts() {
     let (node, host) = node();
     let private = with(r"\\s\a", "u:p").with("RequirePrivacy", true);

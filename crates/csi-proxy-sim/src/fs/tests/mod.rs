@@ -1,5 +1,6 @@
 //! The rules of Windows that the file systems keep, each with its code.
 
+mod attached;
 mod directories;
 mod links;
 mod mount_points;
