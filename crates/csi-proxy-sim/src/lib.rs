@@ -6,6 +6,7 @@ mod builder;
 mod change;
 pub(crate) mod cim;
 mod clock;
+pub mod control;
 mod fault;
 #[cfg(test)]
 mod fault_tests;
@@ -20,6 +21,7 @@ mod ports;
 mod process;
 mod runtime;
 pub mod services;
+mod show;
 pub mod smb;
 mod state;
 pub mod storage;
