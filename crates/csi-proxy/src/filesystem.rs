@@ -138,7 +138,8 @@ impl Filesystem<'_> {
         match self.host.os().create_link(&request, deadline) {
             Ok(()) => Ok(()),
             Err(error) if is_win32(&error, &[ERROR_ALREADY_EXISTS]) => {
-                self.check_link(OPERATION, &at, &request.target, deadline)
+                let refused = failed(OPERATION, &at, error);
+                self.check_link(refused, &at, &request.target, deadline)
             }
             Err(error) => Err(failed(OPERATION, &at, error)),
         }
@@ -216,19 +217,14 @@ impl Filesystem<'_> {
             .map_err(|error| failed(operation, at, error))
     }
 
-    /// Whether what stands at the path is a link to `target`.
-    fn check_link(
-        &self,
-        operation: &'static str,
-        at: &At,
-        target: &str,
-        deadline: Deadline,
-    ) -> Result<()> {
-        let stat = self
-            .host
-            .os()
-            .stat(at, deadline)
-            .map_err(|error| failed(operation, at, error))?;
+    /// Success if what keeps the link from being made is the same link.
+    fn check_link(&self, refused: Error, at: &At, target: &str, deadline: Deadline) -> Result<()> {
+        let stat = self.host.os().stat(at, deadline);
+        // Gone in the meantime.
+        let Some(stat) = found(stat).map_err(|error| failed(refused.operation(), at, error))?
+        else {
+            return Err(refused);
+        };
         let there = match &stat.reparse {
             Some(
                 Reparse::SymbolicLink { target: present } | Reparse::Junction { target: present },
@@ -236,12 +232,7 @@ impl Filesystem<'_> {
             _ => description(&stat),
         };
         let detail = format!("{there} is there; expected nothing or a link to {target}");
-        Err(Error::new(
-            ErrorKind::AlreadyExists,
-            operation,
-            &at.path,
-            detail,
-        ))
+        Err(refused.with_detail(detail))
     }
 }
 

@@ -313,10 +313,9 @@ fn end_session(
             session.path(),
             "Unregister",
         );
-        accept(
-            operation.invoke(target, &unregister).map(|_| ()),
-            ErrorKind::NotFound,
-        )?;
+        // Whatever it says, the session is not ended before this is done: without a session
+        // nobody would find the login that is left.
+        operation.invoke(target, &unregister)?;
     }
     let disconnect = Invoke::on(Namespace::Storage, TARGET_CLASS, row.path(), "Disconnect")
         .with("SessionIdentifier", session.text("SessionIdentifier")?);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod faults;
 mod filesystem;
 mod iscsi;
 mod links;

@@ -14,13 +14,13 @@ use crate::{KUBELET, NEVER, path};
 const GIB: u64 = 1 << 30;
 
 /// What no error may show.
-const PASSWORD: &str = "pa:ss\\word-5e7c";
+pub(crate) const PASSWORD: &str = "pa:ss\\word-5e7c";
 
 pub(crate) fn credentials(user: &str, password: &str) -> Credentials {
     Credentials::new(user, Secret::new(password)).unwrap()
 }
 
-fn user() -> Credentials {
+pub(crate) fn user() -> Credentials {
     credentials(r"DOM\user", PASSWORD)
 }
 

@@ -1,0 +1,516 @@
+//! Every port call of every operation fails once with each code that it can answer, loses
+//! its answer, or is where the process or the node ends: the error says what it was, and the
+//! operation made again ends well.
+
+use std::error::Error as _;
+
+use csi_proxy::ErrorKind::{NotFound, OutcomeUnknown, Unavailable};
+use csi_proxy::cim::CimCall;
+use csi_proxy::codes::{Row, documented, hresult_codes, win32_codes};
+use csi_proxy::os::At;
+use csi_proxy::port::Call;
+use csi_proxy::{Error, Host, Result, SharePath};
+use csi_proxy_sim::{Fault, SimNode};
+
+use crate::iscsi::{SECRET, chap_secret, guarded, mutual, portal, storage_node, target};
+use crate::smb::{PASSWORD, shared_node, user};
+use crate::system::{runs, service_node};
+use crate::{KUBELET, NEVER, node, path, symbolic_link};
+
+/// An operation, the node that it is tried on, and what it must have done.
+struct Case {
+    name: &'static str,
+    node: fn() -> SimNode,
+    run: fn(&Host) -> Result<()>,
+    done: fn(&SimNode) -> bool,
+    /// Whether what it needs is still there after a reboot.
+    survives_reboot: bool,
+}
+
+const fn case(
+    name: &'static str,
+    node: fn() -> SimNode,
+    run: fn(&Host) -> Result<()>,
+    done: fn(&SimNode) -> bool,
+) -> Case {
+    Case {
+        name,
+        node,
+        run,
+        done,
+        survives_reboot: true,
+    }
+}
+
+const CASES: &[Case] = &[
+    case(
+        "path_exists",
+        files,
+        |host| host.filesystem().path_exists(at("link"), NEVER).map(drop),
+        |_| true,
+    ),
+    case(
+        "path_valid",
+        files,
+        |host| {
+            host.filesystem()
+                .path_valid(within("link"), NEVER)
+                .map(drop)
+        },
+        |_| true,
+    ),
+    case(
+        "mkdir",
+        files,
+        |host| host.filesystem().mkdir(at(r"new\er"), NEVER),
+        |node| exists(node, r"new\er"),
+    ),
+    case(
+        "rmdir",
+        files,
+        |host| host.filesystem().rmdir(at("empty"), false, NEVER),
+        |node| !exists(node, "empty"),
+    ),
+    case(
+        "rmdir force",
+        files,
+        |host| host.filesystem().rmdir(at("full"), true, NEVER),
+        |node| !exists(node, "full"),
+    ),
+    case(
+        "rmdir_contents",
+        files,
+        |host| host.filesystem().rmdir_contents(at("full"), NEVER),
+        |node| exists(node, "full") && !exists(node, r"full\file"),
+    ),
+    case(
+        "create_symlink",
+        files,
+        |host| {
+            host.filesystem()
+                .create_symlink(within("full"), within("new"), NEVER)
+        },
+        |node| exists(node, r"new\file"),
+    ),
+    case(
+        "create_symlink again",
+        files,
+        |host| {
+            host.filesystem()
+                .create_symlink(&path(r"C:\data"), at("link"), NEVER)
+        },
+        |node| exists(node, r"link\kept"),
+    ),
+    case(
+        "is_symlink",
+        files,
+        |host| host.filesystem().is_symlink(at("link"), NEVER).map(drop),
+        |_| true,
+    ),
+    case("new_global_mapping", shared_node, new_mapping, |node| {
+        is_mapped(node) && exists(node, "mnt")
+    }),
+    case(
+        "new_global_mapping that is there",
+        mapped,
+        new_mapping,
+        |node| is_mapped(node) && exists(node, "mnt"),
+    ),
+    case(
+        "new_global_mapping that is dead",
+        broken,
+        new_mapping,
+        |node| is_mapped(node) && exists(node, "mnt"),
+    ),
+    case(
+        "remove_global_mapping",
+        mapped,
+        |host| host.smb().remove_global_mapping(&share(), NEVER),
+        |node| !is_mapped(node),
+    ),
+    case(
+        "status",
+        mapped,
+        |host| host.smb().status(&share(), NEVER).map(drop),
+        |_| true,
+    ),
+    case("acquire_global_mapping", shared_node, acquire, is_mapped),
+    case(
+        "acquire_global_mapping in use",
+        broken,
+        acquire_in_use,
+        is_mapped,
+    ),
+    case(
+        "release_global_mapping",
+        mapped,
+        |host| {
+            host.smb()
+                .release_global_mapping(&share(), 0, NEVER)
+                .map(drop)
+        },
+        |node| !is_mapped(node),
+    ),
+    case(
+        "add_target_portal",
+        initiator,
+        |host| host.iscsi().add_target_portal(&portal(), NEVER),
+        has_portal,
+    ),
+    case(
+        "discover_target_portal",
+        offered,
+        |host| {
+            host.iscsi()
+                .discover_target_portal(&portal(), NEVER)
+                .map(drop)
+        },
+        |_| true,
+    ),
+    case(
+        "list_target_portals",
+        offered,
+        |host| host.iscsi().list_target_portals(NEVER).map(drop),
+        |_| true,
+    ),
+    case(
+        "remove_target_portal",
+        offered,
+        |host| host.iscsi().remove_target_portal(&portal(), NEVER),
+        |node| !has_portal(node),
+    ),
+    case(
+        "connect_target",
+        offered,
+        |host| {
+            host.iscsi()
+                .connect_target(&portal(), &guarded(), &mutual(), NEVER)
+        },
+        |node| sessions(node) == 1,
+    ),
+    case(
+        "disconnect_target",
+        connected,
+        |host| host.iscsi().disconnect_target(&target(), NEVER),
+        |node| sessions(node) == 0 && node.snapshot().iscsi.persistent.is_empty(),
+    ),
+    Case {
+        survives_reboot: false,
+        ..case(
+            "get_target_disks",
+            connected,
+            |host| host.iscsi().get_target_disks(&target(), NEVER).map(drop),
+            |_| true,
+        )
+    },
+    case(
+        "set_mutual_chap_secret",
+        initiator,
+        |host| {
+            host.iscsi()
+                .set_mutual_chap_secret(&chap_secret(SECRET), NEVER)
+        },
+        |node| node.snapshot().iscsi.initiator_secret.is_some(),
+    ),
+    case(
+        "get_bios_serial_number",
+        files,
+        |host| host.system().get_bios_serial_number(NEVER).map(drop),
+        |_| true,
+    ),
+    case(
+        "get_service",
+        || service_node(true),
+        |host| host.system().get_service("base", NEVER).map(drop),
+        |_| true,
+    ),
+    case(
+        "start_service",
+        || service_node(false),
+        |host| host.system().start_service("base", NEVER),
+        |node| runs(node, "base"),
+    ),
+    case(
+        "stop_service",
+        || service_node(true),
+        |host| host.system().stop_service("top", false, NEVER),
+        |node| !runs(node, "top"),
+    ),
+    case(
+        "stop_service force",
+        || service_node(true),
+        |host| host.system().stop_service("base", true, NEVER),
+        |node| !runs(node, "base"),
+    ),
+];
+
+fn files() -> SimNode {
+    node(|state| {
+        state.put_directory(r"C:\data").unwrap();
+        state.put_file(r"C:\data\kept", b"x").unwrap();
+        state.put_directory(r"C:\var\lib\kubelet\full\sub").unwrap();
+        state
+            .put_file(r"C:\var\lib\kubelet\full\file", b"x")
+            .unwrap();
+        state.put_directory(r"C:\var\lib\kubelet\empty").unwrap();
+        let link = symbolic_link(r"C:\data");
+        state.put_link(r"C:\var\lib\kubelet\link", link).unwrap();
+    })
+}
+
+fn at(name: &str) -> At {
+    At::path(&path(&format!(r"{KUBELET}\{name}")))
+}
+
+fn within(name: &str) -> At {
+    At::within(&path(&format!(r"{KUBELET}\{name}")), &path(KUBELET))
+}
+
+fn exists(node: &SimNode, name: &str) -> bool {
+    node.process().os().stat(&at(name), NEVER).is_ok()
+}
+
+fn share() -> SharePath {
+    SharePath::new(r"\\s\share\a").unwrap()
+}
+
+fn new_mapping(host: &Host) -> Result<()> {
+    host.smb()
+        .new_global_mapping(&share(), Some(&user()), Some(&at("mnt")), true, NEVER)
+}
+
+fn acquire(host: &Host) -> Result<()> {
+    host.smb()
+        .acquire_global_mapping(&share(), Some(&user()), true, &[], NEVER)
+}
+
+fn acquire_in_use(host: &Host) -> Result<()> {
+    let users = [Some(user().username().to_owned())];
+    host.smb()
+        .acquire_global_mapping(&share(), Some(&user()), true, &users, NEVER)
+}
+
+fn mapped() -> SimNode {
+    let node = shared_node();
+    acquire(&node.process().host()).unwrap();
+    node
+}
+
+fn broken() -> SimNode {
+    let node = mapped();
+    node.change(|state| state.smb.break_mapping("s", "share"));
+    node
+}
+
+fn is_mapped(node: &SimNode) -> bool {
+    let mappings = node.snapshot().smb.mappings;
+    mappings.len() == 1 && !mappings[0].broken
+}
+
+/// The initiator starts with Windows, and the secret for mutual CHAP is known.
+fn initiator() -> SimNode {
+    let node = storage_node();
+    node.change(|state| {
+        let service = state.services.get_mut("MSiSCSI").unwrap();
+        service.start_mode = csi_proxy_sim::services::StartMode::Auto;
+    });
+    node
+}
+
+fn offered() -> SimNode {
+    let node = initiator();
+    let host = node.process().host();
+    let secret = chap_secret("mutual-secret-1");
+    host.iscsi().set_mutual_chap_secret(&secret, NEVER).unwrap();
+    host.iscsi().add_target_portal(&portal(), NEVER).unwrap();
+    node
+}
+
+/// A session that would be made again at the next start.
+fn connected() -> SimNode {
+    let node = offered();
+    let none = csi_proxy::iscsi::Authentication::None;
+    node.process()
+        .host()
+        .iscsi()
+        .connect_target(&portal(), &target(), &none, NEVER)
+        .unwrap();
+    node.change(|state| {
+        let login = state.iscsi.sessions[0].login.clone();
+        state.iscsi.persistent.push(login);
+    });
+    node
+}
+
+fn has_portal(node: &SimNode) -> bool {
+    !node.snapshot().iscsi.portals.is_empty()
+}
+
+fn sessions(node: &SimNode) -> usize {
+    node.snapshot().iscsi.sessions.len()
+}
+
+/// The port calls that an operation makes when nothing goes wrong.
+fn calls(case: &Case) -> Vec<Call> {
+    let node = (case.node)();
+    let before = node.call_log().len();
+    (case.run)(&node.process().host()).expect(case.name);
+    let log = node.call_log();
+    assert!((case.done)(&node), "{}", case.name);
+    log[before..]
+        .iter()
+        .map(|entry| entry.call.clone())
+        .collect()
+}
+
+/// What a call can fail with: the fault, and the row that the error must tell.
+fn failures(call: &Call, n: u64) -> Vec<(Fault, Row)> {
+    let fault = || Fault::at_call(n);
+    let mut all: Vec<(Fault, Row)> = Vec::new();
+    match call {
+        Call::Cim(cim) => {
+            if let CimCall::Invoke(_) = cim {
+                let rows = documented(&call.operation());
+                assert!(!rows.is_empty(), "{}", call.operation());
+                all.extend(rows.into_iter().map(|row| (fault().returns(row.code), row)));
+            }
+            let rows = hresult_codes().iter();
+            all.extend(rows.map(|row| (fault().hresult(row.code), *row)));
+        }
+        _ => {
+            let rows = win32_codes().iter();
+            all.extend(rows.map(|row| (fault().win32(row.code), *row)));
+        }
+    }
+    all
+}
+
+/// What was in the way is said to be gone although it is not: the error is that something is
+/// in the way.
+fn says_gone(case: &Case, call: &Call, row: Row) -> bool {
+    let removed = match case.name {
+        "create_symlink again" => "stat",
+        "new_global_mapping that is dead" | "acquire_global_mapping in use" => {
+            "MSFT_SmbGlobalMapping.Remove"
+        }
+        _ => return false,
+    };
+    row.kind == NotFound && call.operation() == removed
+}
+
+/// Neither the text nor the parts of an error show a secret.
+fn check_secrets(error: &Error) {
+    let mut shown = format!("{error}\n{error:?}");
+    let mut source = error.source();
+    while let Some(inner) = source {
+        shown.push_str(&format!("\n{inner}\n{inner:?}"));
+        source = inner.source();
+    }
+    for secret in [PASSWORD, &PASSWORD.replace('\\', r"\\"), SECRET] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+#[test]
+fn every_call_that_fails_is_told_by_kind_and_meaning_and_the_retry_works() {
+    let mut count = 0;
+    for case in CASES {
+        // One node, set back each time: making one takes longer than an operation.
+        let node = (case.node)();
+        let start = node.snapshot();
+        for (n, call) in (1..).zip(calls(case)) {
+            for (fault, row) in failures(&call, n) {
+                let what = format!("{}: {} with {row:?}", case.name, call.operation());
+                node.change(|state| state.clone_from(&start));
+                node.inject(fault);
+                let host = node.process().host();
+                if let Err(error) = (case.run)(&host)
+                    && !says_gone(case, &call, row)
+                {
+                    assert_eq!(error.kind(), row.kind, "{what}: {error}");
+                    assert!(error.to_string().contains(row.meaning), "{what}: {error}");
+                    check_secrets(&error);
+                }
+                assert_eq!(node.faults_left(), 0, "{what}");
+                (case.run)(&host).expect(&what);
+                assert!((case.done)(&node), "{what}");
+                count += 1;
+            }
+        }
+    }
+    println!("{count} failures");
+}
+
+/// Methods whose effect must not come twice. Setting a secret again sets the same secret,
+/// and a mapping that nobody uses is always made anew.
+fn counts_once(case: &Case, call: &Call) -> bool {
+    let is_method = matches!(call, Call::Cim(CimCall::Invoke(_)));
+    is_method
+        && !matches!(
+            case.name,
+            "set_mutual_chap_secret" | "acquire_global_mapping"
+        )
+}
+
+#[test]
+fn a_lost_answer_is_told_and_the_retry_does_nothing_twice() {
+    for case in CASES {
+        let clean = calls(case);
+        for (n, call) in (1..).zip(&clean) {
+            let what = format!("{}: {}", case.name, call.operation());
+            let node = (case.node)();
+            node.inject(Fault::at_call(n).loses_answer());
+            node.reset_counts();
+            let host = node.process().host();
+            let error = (case.run)(&host).expect_err(&what);
+            assert_eq!(error.kind(), OutcomeUnknown, "{what}: {error}");
+            check_secrets(&error);
+            (case.run)(&host).expect(&what);
+            assert!((case.done)(&node), "{what}");
+            for method in clean.iter().filter(|call| counts_once(case, call)) {
+                let operation = method.operation();
+                let once = clean.iter().filter(|one| one.operation() == operation);
+                assert_eq!(node.counts().of(&operation), once.count() as u64, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_or_a_node_that_ends_at_any_call_leaves_work_that_a_new_process_ends() {
+    let mut cuts = 0;
+    for case in CASES {
+        for (n, call) in (1..).zip(calls(case)) {
+            for (fault, reboots) in [
+                (Fault::at_call(n).crash_before(), false),
+                (Fault::at_call(n).crash_after(), false),
+                (Fault::at_call(n).reboot_before(), true),
+                (Fault::at_call(n).reboot_after(), true),
+            ] {
+                if reboots && !case.survives_reboot {
+                    continue;
+                }
+                let what = format!("{}: {}", case.name, call.operation());
+                let node = (case.node)();
+                node.inject(fault);
+                let error = (case.run)(&node.process().host()).expect_err(&what);
+                assert_eq!(error.kind(), Unavailable, "{what}: {error}");
+                check_secrets(&error);
+                (case.run)(&node.process().host()).expect(&what);
+                assert!((case.done)(&node), "{what}");
+                cuts += 1;
+            }
+        }
+    }
+    println!("{cuts} cut points");
+}
+
+#[test]
+fn the_log_of_calls_shows_no_secret() {
+    for case in CASES {
+        let log = format!("{:?}", calls(case));
+        for secret in [PASSWORD, &PASSWORD.replace('\\', r"\\"), SECRET] {
+            assert!(!log.contains(secret), "{}", case.name);
+        }
+    }
+}
