@@ -47,8 +47,15 @@ impl Builder {
     }
 
     /// Attaches a disk.
+    ///
+    /// # Panics
+    ///
+    /// If there cannot be such a disk, see [`SimDisk::check`].
     #[must_use]
     pub fn disk(mut self, disk: SimDisk) -> Self {
+        if let Err(error) = disk.check() {
+            panic!("{error}");
+        }
         storage::attach(&mut self.state, &disk);
         self
     }

@@ -72,10 +72,7 @@ impl NodeChange {
     /// Makes the change.
     pub fn apply(&self, state: &mut State) -> Result<(), NotChanged> {
         match self {
-            Self::AttachDisk(disk) => {
-                storage::attach(state, disk);
-                Ok(())
-            }
+            Self::AttachDisk(disk) => attach(state, disk),
             Self::DetachDisk { number } => detach(state, *number),
             Self::ReplaceDisk { number, with } => {
                 detach(state, *number)?;
@@ -83,8 +80,7 @@ impl NodeChange {
                     number: Some(*number),
                     ..SimDisk::clone(with)
                 };
-                storage::attach(state, &with);
-                Ok(())
+                attach(state, &with)
             }
             Self::SetOffline { number, offline } => {
                 let offline = offline.then_some(1);
@@ -113,6 +109,13 @@ fn on_files(result: csi_proxy::port::PortResult<()>) -> Result<(), NotChanged> {
 
 fn no_disk(number: u32) -> NotChanged {
     NotChanged(format!("there is no disk {number}"))
+}
+
+fn attach(state: &mut State, disk: &SimDisk) -> Result<(), NotChanged> {
+    disk.check()
+        .map_err(|error| NotChanged(error.to_string()))?;
+    storage::attach(state, disk);
+    Ok(())
 }
 
 fn detach(state: &mut State, number: u32) -> Result<(), NotChanged> {

@@ -84,7 +84,14 @@ impl SimNode {
     }
 
     /// Attaches a disk and answers its number.
+    ///
+    /// # Panics
+    ///
+    /// If there cannot be such a disk, see [`SimDisk::check`].
     pub fn attach_disk(&self, disk: &SimDisk) -> DiskNumber {
+        if let Err(error) = disk.check() {
+            panic!("{error}");
+        }
         let mut model = self.model();
         let id = storage::attach(&mut model.state, disk);
         let attached = model.state.storage.disks.get(&id);

@@ -74,7 +74,10 @@ fn plain(node: &SimNode, request: Request) -> Result<Value, String> {
             _ => change(node, NodeChange::Remove { path: host(&path)? }),
         },
         Request::Check { path } => to_value(check(node, &path)?),
-        Request::AttachDisk(disk) => to_value(node.attach_disk(&disk)),
+        Request::AttachDisk(disk) => {
+            disk.check().map_err(|error| error.to_string())?;
+            to_value(node.attach_disk(&disk))
+        }
         Request::DetachDisk { number } => change(node, NodeChange::DetachDisk { number }),
         Request::Change(wanted) => change(node, wanted),
         Request::Show => Ok(Value::String(node.show())),

@@ -53,6 +53,7 @@ pub struct Server {
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// Its size in bytes.
+    #[serde(with = "crate::size")]
     pub size: u64,
     /// Whether everybody may use it without an account.
     #[serde(default)]

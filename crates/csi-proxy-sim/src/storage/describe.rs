@@ -15,6 +15,7 @@ use crate::state::State;
 #[serde(deny_unknown_fields, default)]
 pub struct SimDisk {
     /// Its size in bytes.
+    #[serde(with = "crate::size")]
     pub size: u64,
     /// Its number; the lowest that is free if it is not given or taken.
     pub number: Option<u32>,
@@ -74,8 +75,10 @@ pub struct SimPartition {
     /// Its type.
     pub kind: SimKind,
     /// Its first byte; behind the one before, on the next MiB, if it is not given.
+    #[serde(with = "crate::size::optional")]
     pub offset: Option<u64>,
     /// Its size in bytes; all that is left if it is not given.
+    #[serde(with = "crate::size::optional")]
     pub size: Option<u64>,
     /// What is on it.
     pub content: Content,
@@ -248,10 +251,10 @@ impl SimDisk {
         self
     }
 
-    /// It is found at this time of the node's clock.
+    /// It is found at this time of the node's clock, in whole seconds.
     #[must_use]
     pub fn after(mut self, time: std::time::Duration) -> Self {
-        self.hidden.get_or_insert_default().until = Some(time);
+        self.hidden.get_or_insert_default().seconds = Some(time.as_secs());
         self
     }
 
@@ -379,7 +382,7 @@ pub(crate) fn attach_parked(state: &mut State, medium: MediumId) -> Option<DiskI
     Some(id)
 }
 
-fn medium_of(storage: &mut Storage, disk: &SimDisk) -> Medium {
+pub(super) fn medium_of(storage: &mut Storage, disk: &SimDisk) -> Medium {
     let mut medium = Medium::empty(disk.size);
     match disk.style {
         SimStyle::Raw => {}
@@ -432,13 +435,20 @@ fn add_partition(medium: &mut Medium, style: SimStyle, partition: &SimPartition,
         read_only: partition.read_only,
         offline: partition.offline,
         format_seconds: partition.format_seconds,
-        ..Partition::new(number, partition.kind.on(style), offset..offset + size)
+        ..Partition::new(
+            number,
+            partition.kind.on(style),
+            offset..offset.saturating_add(size),
+        )
     };
     medium.partitions.push(made.with_ids(guid));
     put(medium, offset, partition.content, size);
 }
 
 fn put(medium: &mut Medium, offset: u64, content: Content, size: u64) {
+    if offset.saturating_add(size) > medium.size {
+        return;
+    }
     for (at, bytes) in content.bytes(size) {
         medium.bytes.write(offset + at, &bytes);
     }

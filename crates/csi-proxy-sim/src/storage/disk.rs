@@ -1,7 +1,5 @@
 //! A disk: what Windows knows of it besides what it holds.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Identifier, MediumId};
@@ -51,8 +49,8 @@ pub struct Disk {
 pub struct Hidden {
     /// After so many rescans (`UpdateHostStorageCache`).
     pub rescans: Option<u32>,
-    /// At this time of the node's clock.
-    pub until: Option<Duration>,
+    /// So many seconds after the node's clock began.
+    pub seconds: Option<u64>,
 }
 
 /// `MSFT_Disk.BusType`.

@@ -47,7 +47,7 @@ pub(super) const CONVERT_STYLE: Method = Method {
 };
 
 /// The smallest disk that takes a GPT with its reserved partition.
-const SMALLEST_GPT: u64 = 32 << 20;
+pub(super) const SMALLEST_GPT: u64 = 32 << 20;
 
 /// Source: `initialize-msft-disk`.
 fn initialize(call: &mut MethodCall<'_>) -> PortResult<Reply> {

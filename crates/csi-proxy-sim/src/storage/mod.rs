@@ -6,6 +6,7 @@
 //! says that this is assumed.
 
 mod bytes;
+mod check;
 mod content;
 mod describe;
 mod disk;
@@ -35,6 +36,7 @@ use crate::cim::{Association, Class};
 use crate::state::State;
 
 pub use bytes::SparseBytes;
+pub use check::NotADisk;
 pub use content::Content;
 pub use describe::{SimDisk, SimKind, SimPartition, SimStyle};
 pub(crate) use describe::{attach, attach_parked, park};
@@ -162,7 +164,7 @@ pub(crate) fn settle(state: &mut State, now: Moment) {
     if !state.storage.jobs.is_empty() {
         job::settle(state, now);
     }
-    let later = |hidden: &Hidden| hidden.until.is_none_or(|until| until > now.0);
+    let later = |hidden: &Hidden| hidden.seconds.is_none_or(|after| after > now.0.as_secs());
     state.storage.hidden.retain(|_, hidden| later(hidden));
 }
 
