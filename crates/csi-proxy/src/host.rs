@@ -16,6 +16,7 @@ pub struct Host {
     cim: Arc<dyn Cim>,
     os: Arc<dyn Os>,
     state_dir: Option<HostPath>,
+    foreign_content: bool,
     kept_locks: Arc<KeptLocks>,
 }
 
@@ -26,6 +27,7 @@ impl Host {
             cim,
             os,
             state_dir: None,
+            foreign_content: false,
             kept_locks: Arc::default(),
         }
     }
@@ -35,6 +37,22 @@ impl Host {
     #[must_use]
     pub fn with_state_dir(mut self, directory: HostPath) -> Self {
         self.state_dir = Some(directory);
+        self
+    }
+
+    /// Lets disks be initialised and volumes be formatted although there are bytes on them
+    /// that Windows does not know. Only for whoever knows that they are worth nothing: the
+    /// disks of Linux look like that too.
+    #[must_use]
+    pub fn allowing_foreign_content(mut self) -> Self {
+        self.foreign_content = true;
+        self
+    }
+
+    /// The same node with another port to WMI, one that watches the calls for instance.
+    #[must_use]
+    pub fn map_cim(mut self, map: impl FnOnce(Arc<dyn Cim>) -> Arc<dyn Cim>) -> Self {
+        self.cim = map(self.cim);
         self
     }
 
@@ -51,6 +69,10 @@ impl Host {
     /// The directory of [`Host::with_state_dir`].
     pub fn state_dir(&self) -> Option<&HostPath> {
         self.state_dir.as_ref()
+    }
+
+    pub(crate) fn allows_foreign_content(&self) -> bool {
+        self.foreign_content
     }
 
     pub(crate) fn kept_locks(&self) -> &KeptLocks {

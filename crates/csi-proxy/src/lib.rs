@@ -10,6 +10,8 @@ pub mod disk;
 pub mod error;
 pub mod filesystem;
 mod format_record;
+#[cfg(feature = "tonic")]
+mod grpc;
 mod host;
 mod ids;
 mod invalid;
@@ -26,7 +28,6 @@ pub mod reparse;
 mod row;
 mod secret;
 pub mod smb;
-pub mod staging;
 pub mod system;
 pub mod volume;
 #[cfg(windows)]

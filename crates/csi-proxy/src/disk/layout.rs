@@ -53,6 +53,7 @@ pub(crate) fn layout<'a>(
     }
 }
 
+#[expect(dead_code, reason = "staging will choose with it")]
 /// The one data partition.
 ///
 /// # Errors

@@ -187,6 +187,7 @@ fn check_content(
     match (probed, earlier) {
         (Ok(None), _) => Ok(()),
         (Ok(Some(found)), Some(_)) if found.owner != Owner::Other => Ok(()),
+        (Ok(Some(_)), _) if operation.host().allows_foreign_content() => Ok(()),
         (Ok(Some(found)), _) => Err(operation.error(
             ErrorKind::FailedPrecondition,
             name,

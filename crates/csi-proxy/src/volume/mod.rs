@@ -14,11 +14,10 @@ use crate::ids::{DiskNumber, VolumeId};
 use crate::links::Walk;
 use crate::lock::DiskLock;
 use crate::operation::Operation;
-use crate::path::HostPath;
+use crate::os::At;
 
 use info::{Placed, VolumeInfo, row_of};
 
-pub(crate) use format::format as format_empty;
 pub use format::{FORMAT_LIMIT, FileSystem, FormatOptions};
 pub use resize::{NewSize, ResizeOutcome};
 
@@ -160,8 +159,8 @@ impl<'a> Volume<'a> {
     /// something else is there.
     ///
     /// Source: `SetVolumeMountPointW`.
-    pub fn mount(&self, id: &VolumeId, path: &HostPath, deadline: Deadline) -> Result<()> {
-        mount::mount(&self.operation("volume mount", deadline), id, path)
+    pub fn mount(&self, id: &VolumeId, at: impl Into<At>, deadline: Deadline) -> Result<()> {
+        mount::mount(&self.operation("volume mount", deadline), id, &at.into())
     }
 
     /// Flushes a volume and takes its mount point away; the directory stays. A directory
@@ -172,8 +171,8 @@ impl<'a> Volume<'a> {
     /// mounted there, or the path is a file or a link.
     ///
     /// Source: `MSFT_Volume.Flush`, `DeleteVolumeMountPointW`.
-    pub fn unmount(&self, id: &VolumeId, path: &HostPath, deadline: Deadline) -> Result<()> {
-        mount::unmount(&self.operation("volume unmount", deadline), id, path)
+    pub fn unmount(&self, id: &VolumeId, at: impl Into<At>, deadline: Deadline) -> Result<()> {
+        mount::unmount(&self.operation("volume unmount", deadline), id, &at.into())
     }
 
     /// Writes what the file system holds back to the disk.
@@ -258,7 +257,8 @@ impl<'a> Volume<'a> {
             })
     }
 
-    /// The volume that is mounted at a path; links to it are followed.
+    /// The volume that is mounted at a path; links to it are followed. A root that the path
+    /// must not leave is enforced on what stands at the path, not on where its links lead.
     ///
     /// # Errors
     /// `NotFound` when the path, or what its links lead to, is missing;
@@ -266,13 +266,16 @@ impl<'a> Volume<'a> {
     /// loop.
     ///
     /// Source: `FSCTL_GET_REPARSE_POINT`.
-    pub fn id_from_target_path(&self, path: &HostPath, deadline: Deadline) -> Result<VolumeId> {
+    pub fn id_from_target_path(&self, at: impl Into<At>, deadline: Deadline) -> Result<VolumeId> {
         let operation = self.operation("volume id from target path", deadline);
-        mount::volume_at(self.host, &operation, path)
+        let at = at.into();
+        mount::check_root(&operation, &at)?;
+        mount::volume_at(self.host, &operation, &at.path)
     }
 
     /// The volume that holds a path: links are followed, else the directory above is
-    /// looked at, until there is a mount point or the root of a drive.
+    /// looked at, until there is a mount point or the root of a drive. A root that the path
+    /// must not leave is enforced on what stands at the path.
     ///
     /// # Errors
     /// As [`Volume::id_from_target_path`], without "no mount point".
@@ -280,11 +283,13 @@ impl<'a> Volume<'a> {
     /// Source: `FSCTL_GET_REPARSE_POINT`, `GetVolumeNameForVolumeMountPointW`.
     pub fn closest_id_from_target_path(
         &self,
-        path: &HostPath,
+        at: impl Into<At>,
         deadline: Deadline,
     ) -> Result<VolumeId> {
-        let name = "volume closest id from target path";
-        Walk::new(self.host, name, deadline).closest_volume(path)
+        let operation = self.operation("volume closest id from target path", deadline);
+        let at = at.into();
+        mount::check_root(&operation, &at)?;
+        Walk::new(self.host, operation.name(), deadline).closest_volume(&at.path)
     }
 }
 

@@ -12,11 +12,12 @@ use crate::path::HostPath;
 use super::info::VolumeInfo;
 
 /// Mounts a volume at an existing, empty directory.
-pub(super) fn mount(operation: &Operation<'_>, id: &VolumeId, path: &HostPath) -> Result<()> {
+pub(super) fn mount(operation: &Operation<'_>, id: &VolumeId, at: &At) -> Result<()> {
+    let path = &at.path;
     VolumeInfo::by_id(operation, id)?;
     let stat = operation
         .os()
-        .stat(&At::path(path), operation.deadline())
+        .stat(at, operation.deadline())
         .map_err(|error| operation.port_error(path, error))?;
     let refuse = |detail: String| Err(operation.error(ErrorKind::FailedPrecondition, path, detail));
     match stat.reparse {
@@ -32,46 +33,48 @@ pub(super) fn mount(operation: &Operation<'_>, id: &VolumeId, path: &HostPath) -
     }
     let entries = operation
         .os()
-        .list(&At::path(path), operation.deadline())
+        .list(at, operation.deadline())
         .map_err(|error| operation.port_error(path, error))?;
     if let Some(entry) = entries.first() {
         return refuse(format!("it is not empty: it holds {:?}", entry.name));
     }
-    set(operation, id, path)
+    set(operation, id, at.clone())
 }
 
 /// Mounts a volume where a directory is known to be empty.
-pub(crate) fn set(operation: &Operation<'_>, id: &VolumeId, path: &HostPath) -> Result<()> {
+pub(crate) fn set(operation: &Operation<'_>, id: &VolumeId, at: impl Into<At>) -> Result<()> {
     let request = SetMountPoint {
-        at: At::path(path),
+        at: at.into(),
         volume: id.clone(),
     };
     operation
         .os()
         .set_mount_point(&request, operation.deadline())
-        .map_err(|error| operation.port_error(path, error))
+        .map_err(|error| operation.port_error(&request.at.path, error))
 }
 
 /// Takes a mount point away; its directory stays.
-pub(crate) fn delete(operation: &Operation<'_>, path: &HostPath) -> Result<()> {
+pub(crate) fn delete(operation: &Operation<'_>, at: impl Into<At>) -> Result<()> {
+    let at = at.into();
     operation
         .os()
-        .delete_mount_point(&At::path(path), operation.deadline())
-        .map_err(|error| operation.port_error(path, error))
+        .delete_mount_point(&at, operation.deadline())
+        .map_err(|error| operation.port_error(&at.path, error))
 }
 
 /// Flushes a volume and takes its mount point away.
-pub(super) fn unmount(operation: &Operation<'_>, id: &VolumeId, path: &HostPath) -> Result<()> {
+pub(super) fn unmount(operation: &Operation<'_>, id: &VolumeId, at: &At) -> Result<()> {
+    let path = &at.path;
     let stat = operation
         .os()
-        .stat(&At::path(path), operation.deadline())
+        .stat(at, operation.deadline())
         .map_err(|error| operation.port_error(path, error))?;
     match stat.reparse {
         Some(Reparse::MountPoint { volume }) if volume == *id => {
             if let Some(volume) = VolumeInfo::find(operation, id)? {
                 flush(operation, &volume)?;
             }
-            delete(operation, path)
+            delete(operation, at.clone())
         }
         Some(Reparse::MountPoint { volume }) => Err(operation.error(
             ErrorKind::FailedPrecondition,
@@ -93,6 +96,18 @@ pub(crate) fn flush(operation: &Operation<'_>, volume: &VolumeInfo) -> Result<()
         "Flush",
     );
     operation.invoke(volume.name(), &invoke).map(drop)
+}
+
+/// Refuses a path that leads outside its root, if it has one.
+pub(super) fn check_root(operation: &Operation<'_>, at: &At) -> Result<()> {
+    if at.within.is_none() {
+        return Ok(());
+    }
+    operation
+        .os()
+        .stat(at, operation.deadline())
+        .map(drop)
+        .map_err(|error| operation.port_error(&at.path, error))
 }
 
 /// The volume that is mounted at a path, links to it followed.
