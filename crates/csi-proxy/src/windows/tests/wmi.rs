@@ -1,8 +1,8 @@
-//! Tests against the machine's own WMI: what Wine has of it too.
+//! WMI: what Wine has of it too.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Cim;
+use super::super::Cim;
 use crate::cim::{Cim as _, Namespace, Query, Value};
 use crate::clock::{Deadline, SystemClock};
 use crate::port::{PortError, SystemCode};
