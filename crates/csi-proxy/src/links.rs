@@ -128,19 +128,15 @@ impl<'a> Walk<'a> {
     fn target(&mut self, link: &HostPath, target: &str) -> Result<HostPath> {
         self.count(link)?;
         let plain = target.replace('/', r"\");
-        let absolute = match plain.strip_prefix('\\') {
-            // `\dir` is on the drive of the link; `\\?\C:\dir` is read as it is.
-            Some(rest) if !rest.starts_with('\\') => format!(r"{}:\{rest}", link.drive()),
-            _ => plain,
-        };
-        if absolute.starts_with('\\') || absolute.as_bytes().get(1) == Some(&b':') {
-            return HostPath::from_kubelet(&without_dots(&absolute))
+        if plain.starts_with(r"\\") || plain.as_bytes().get(1) == Some(&b':') {
+            return HostPath::from_kubelet(&without_dots(&plain))
                 .map_err(|error| self.unusable(link, target, &error.reason));
         }
-        self.relative_target(link, target, &absolute)
+        self.relative_target(link, target, &plain)
     }
 
-    /// `..` of a relative link goes up from the directory that really holds the link.
+    /// A relative link begins at the directory that really holds it, and one that begins
+    /// with `\` at the root of the volume that really holds it.
     fn relative_target(
         &mut self,
         link: &HostPath,
@@ -148,16 +144,21 @@ impl<'a> Walk<'a> {
         relative: &str,
     ) -> Result<HostPath> {
         let parent = link.parent().unwrap_or_else(|| link.root());
-        let (mut directory, floor) = self.real_directory(&parent)?;
+        let (mut directory, root) = self.real_directory(&parent)?;
+        if relative.starts_with('\\') {
+            directory.clone_from(&root);
+        }
         for name in relative
             .split('\\')
             .filter(|name| !matches!(*name, "" | "."))
         {
             directory = match name {
-                ".." if directory.names().count() <= floor => {
-                    return Err(self.unusable(link, target, "leads above the root of its volume"));
-                }
-                ".." => directory.parent().unwrap_or_else(|| directory.root()),
+                ".." => directory
+                    .parent()
+                    .filter(|_| directory != root)
+                    .ok_or_else(|| {
+                        self.unusable(link, target, "leads above the root of its volume")
+                    })?,
                 name => directory
                     .join(name)
                     .map_err(|error| self.unusable(link, target, &error.reason))?,
@@ -167,24 +168,20 @@ impl<'a> Walk<'a> {
     }
 
     /// The path of a directory with the links on the way replaced by what they lead to, and
-    /// the number of names up to the last mount point on it.
-    fn real_directory(&mut self, path: &HostPath) -> Result<(HostPath, usize)> {
-        let (mut real, mut floor) = (path.root(), 0);
+    /// the root of its volume: the last mount point on the way, or the drive.
+    fn real_directory(&mut self, path: &HostPath) -> Result<(HostPath, HostPath)> {
+        let (mut real, mut root) = (path.root(), path.root());
         for name in path.names() {
             let next = real
                 .join(name)
                 .map_err(|error| self.error(ErrorKind::FailedPrecondition, path, error.reason))?;
-            real = match self.end(&next)? {
-                End::Object { path: end, .. } if end == next => end,
+            match self.end(&next)? {
+                End::Object { path: end, .. } if end == next => real = end,
                 // A link's target may lie below links again.
-                End::Object { path: end, .. } => {
-                    let (end, end_floor) = self.real_directory(&end)?;
-                    floor = end_floor;
-                    end
-                }
+                End::Object { path: end, .. } => (real, root) = self.real_directory(&end)?,
                 End::MountPoint { path: end, .. } => {
-                    floor = end.names().count();
-                    end
+                    root.clone_from(&end);
+                    real = end;
                 }
                 End::Share(target) => {
                     let detail = format!("{next} leads to the share {target}");
@@ -194,9 +191,9 @@ impl<'a> Walk<'a> {
                     let detail = format!("{end} does not exist");
                     return Err(self.error(ErrorKind::NotFound, path, detail));
                 }
-            };
+            }
         }
-        Ok((real, floor))
+        Ok((real, root))
     }
 
     fn count(&mut self, link: &HostPath) -> Result<()> {
