@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fs::FileChange;
+use crate::password::Password;
+use crate::services::Service;
+use crate::smb::Server;
 use crate::state::State;
 use crate::storage::{self, SimDisk};
 
@@ -61,6 +65,45 @@ pub enum NodeChange {
         /// What it leads to.
         target: String,
     },
+    /// A file or directory is opened, closed, or loses its access.
+    ChangeFile {
+        /// Its path.
+        path: String,
+        /// How it changes.
+        how: FileChange,
+    },
+    /// An SMB server goes away or comes back.
+    SetSmbServerOnline {
+        /// Its name.
+        server: String,
+        /// Whether it can be reached.
+        online: bool,
+    },
+    /// An account of an SMB server gets another password.
+    SetSmbPassword {
+        /// The server's name.
+        server: String,
+        /// The account.
+        user: String,
+        /// Its new password.
+        password: Password,
+    },
+    /// The mapping of a share is disconnected until it is made anew.
+    BreakSmbMapping {
+        /// The server's name.
+        server: String,
+        /// The share's name.
+        share: String,
+    },
+    /// An iSCSI target goes away or comes back. Its sessions stay.
+    SetIscsiTargetOnline {
+        /// Its node address.
+        target: String,
+        /// Whether it can be reached.
+        online: bool,
+    },
+    /// A service is added, or takes the place of the one of that name.
+    PutService(Box<Service>),
 }
 
 /// A change that could not be made.
@@ -99,12 +142,47 @@ impl NodeChange {
                 let link = csi_proxy::os::Reparse::SymbolicLink { target };
                 on_files(state.put_link(path, link))
             }
+            Self::ChangeFile { path, how } => on_files(state.change_file(path, *how)),
+            Self::SetSmbServerOnline { server, online } => {
+                smb_server(state, server)?.online = *online;
+                Ok(())
+            }
+            Self::SetSmbPassword {
+                server,
+                user,
+                password,
+            } => {
+                smb_server(state, server)?.set_password(user, password.clone());
+                Ok(())
+            }
+            Self::BreakSmbMapping { server, share } => {
+                if !state.smb.is_mapped(server, share) {
+                    return Err(NotChanged(format!(r"\\{server}\{share} is not mapped")));
+                }
+                state.smb.break_mapping(server, share);
+                Ok(())
+            }
+            Self::SetIscsiTargetOnline { target, online } => {
+                let found = state.iscsi.targets.get_mut(&target.to_lowercase());
+                let missing = || NotChanged(format!("there is no iSCSI target {target}"));
+                found.ok_or_else(missing)?.online = *online;
+                Ok(())
+            }
+            Self::PutService(service) => {
+                state.services.put(Service::clone(service));
+                Ok(())
+            }
         }
     }
 }
 
 fn on_files(result: csi_proxy::port::PortResult<()>) -> Result<(), NotChanged> {
     result.map_err(|error| NotChanged(error.to_string()))
+}
+
+fn smb_server<'a>(state: &'a mut State, name: &str) -> Result<&'a mut Server, NotChanged> {
+    let server = state.smb.server_mut(name);
+    server.ok_or_else(|| NotChanged(format!("there is no SMB server {name}")))
 }
 
 fn no_disk(number: u32) -> NotChanged {
@@ -135,4 +213,56 @@ fn change_disk(
     let disk = state.storage.disks.get_mut(&id);
     change(disk.ok_or_else(|| no_disk(number))?);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SimNode;
+    use crate::iscsi::SimTarget;
+
+    fn apply(state: &mut State, text: &str) -> Result<(), NotChanged> {
+        let change: NodeChange = serde_json::from_str(text).unwrap();
+        change.apply(state)
+    }
+
+    #[test]
+    fn servers_targets_and_services_are_changed_by_name() {
+        let server = Server::new().account("u", "old");
+        let node = SimNode::builder()
+            .smb_server("Store", server)
+            .iscsi_target("iqn.x", SimTarget::at("10.0.0.1", 3260))
+            .build();
+        let mut state = node.snapshot();
+        for text in [
+            r#"{"set_smb_server_online": {"server": "store", "online": false}}"#,
+            r#"{"set_smb_password": {"server": "STORE", "user": "U", "password": "new"}}"#,
+            r#"{"set_iscsi_target_online": {"target": "IQN.X", "online": false}}"#,
+            r#"{"put_service": {"name": "x", "display_name": "X"}}"#,
+            r#"{"change_file": {"path": "C:\\Windows", "how": {"denied": true}}}"#,
+        ] {
+            let before = state.clone();
+            apply(&mut state, text).unwrap();
+            assert_ne!(state, before, "{text}");
+        }
+        let server = state.smb.server_mut("store").unwrap();
+        assert_eq!(server.accounts["U"], Password::from("new"));
+        assert!(!server.online && !state.iscsi.targets["iqn.x"].online);
+        assert!(state.services.get("X").is_some());
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_changed() {
+        let mut state = SimNode::builder().build().snapshot();
+        let before = state.clone();
+        for text in [
+            r#"{"set_smb_server_online": {"server": "s", "online": false}}"#,
+            r#"{"break_smb_mapping": {"server": "s", "share": "d"}}"#,
+            r#"{"set_iscsi_target_online": {"target": "t", "online": false}}"#,
+            r#"{"change_file": {"path": "C:\\nothing", "how": {"open": true}}}"#,
+        ] {
+            assert!(apply(&mut state, text).is_err(), "{text}");
+        }
+        assert_eq!(state, before);
+    }
 }

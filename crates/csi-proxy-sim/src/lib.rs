@@ -34,7 +34,6 @@ pub use change::{NodeChange, NotChanged};
 pub use clock::SimClock;
 pub use fault::Fault;
 pub use file::FileError;
-pub use fs::Change;
 pub use latency::Latency;
 pub use machine::{Machine, MachineError, example_machine};
 pub use node::SimNode;

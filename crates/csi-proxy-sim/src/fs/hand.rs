@@ -7,6 +7,7 @@
 use csi_proxy::VolumeId;
 use csi_proxy::os::{Bytes, Reparse};
 use csi_proxy::port::PortResult;
+use serde::{Deserialize, Serialize};
 
 use super::resolve::{Located, View};
 use super::target::Target;
@@ -19,8 +20,9 @@ use crate::win32::{
 };
 
 /// How a file or directory is changed by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
     /// Its access control list lets nobody in, or everybody again.
     Denied(bool),
     /// A program has it open without sharing it, or has closed it.
@@ -68,13 +70,13 @@ impl State {
     }
 
     /// Changes the file or directory at the path, a link itself.
-    pub fn change(&mut self, path: &str, how: Change) -> PortResult<()> {
+    pub fn change_file(&mut self, path: &str, how: FileChange) -> PortResult<()> {
         let result = change(self, path, |node| match how {
-            Change::Denied(denied) => node.denied = denied,
-            Change::Open(open) => node.open = open,
-            Change::Attributes(attributes) => node.attributes = attributes,
+            FileChange::Denied(denied) => node.denied = denied,
+            FileChange::Open(open) => node.open = open,
+            FileChange::Attributes(attributes) => node.attributes = attributes,
         });
-        answer("change", None, result)
+        answer("change_file", None, result)
     }
 
     /// The contents of a file, links followed.

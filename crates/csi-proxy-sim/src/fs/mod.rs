@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::storage::{DiskId, MediumId};
 use crate::win32::{ERROR_FILE_EXISTS, ERROR_INVALID_PARAMETER, win32};
 
-pub use hand::Change;
+pub use hand::FileChange;
 pub(crate) use name::upcase;
 use resolve::View;
 use tree::{Content, Node, Tree};

@@ -6,9 +6,10 @@ use csi_proxy::port::{PortError, SystemCode};
 use csi_proxy::{Host, Secret};
 
 use super::{SimTarget, status};
+use crate::SimNode;
+use crate::fs::FileChange;
 use crate::services::{Service, StartMode};
 use crate::storage::SimDisk;
-use crate::{Change, SimNode};
 
 const IQN: &str = "iqn.2024-01.example:store";
 const SECRET: &str = "secret-of-12";
@@ -381,7 +382,7 @@ fn a_disk_with_an_open_file_keeps_its_session() {
             if open {
                 state.put_file(&file, b"1").unwrap();
             }
-            state.change(&file, Change::Open(open)).unwrap();
+            state.change_file(&file, FileChange::Open(open)).unwrap();
         });
     };
     set_open(true);

@@ -123,7 +123,7 @@ impl Server {
 
     /// Gives an account another password. Sessions that were made with the old one answer
     /// logon failures from now on.
-    pub fn set_password(&mut self, user: &str, password: &str) {
+    pub fn set_password(&mut self, user: &str, password: impl Into<Password>) {
         self.accounts.insert(upcase(user), password.into());
     }
 }
@@ -247,6 +247,16 @@ impl Smb {
     fn mapping(&self, server: &str, share: &str) -> Option<&Mapping> {
         let mut mappings = self.mappings.iter();
         mappings.find(|mapping| mapping.leads_to(server, share))
+    }
+
+    /// The server of that name, without case, to change it.
+    pub fn server_mut(&mut self, name: &str) -> Option<&mut Server> {
+        self.servers.get_mut(&upcase(name))
+    }
+
+    /// Whether the node has a mapping of a share.
+    pub fn is_mapped(&self, server: &str, share: &str) -> bool {
+        self.mapping(server, share).is_some()
     }
 
     /// Breaks the mapping of a share: it says that it is disconnected and every access

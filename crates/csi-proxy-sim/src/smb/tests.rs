@@ -136,7 +136,7 @@ fn c16_a_changed_password_leaves_a_mapping_that_says_it_is_fine() {
     let (node, host) = node();
     assert_eq!(run(&host, &with(r"\\s\a", "u:p")), 0);
     node.change(|state| {
-        let server = state.smb.servers.get_mut("S").unwrap();
+        let server = state.smb.server_mut("s").unwrap();
         server.set_password("u", "new");
     });
     assert_eq!(status(&host), [0]);
@@ -151,7 +151,7 @@ fn c16_a_server_that_is_away_leaves_a_disconnected_mapping() {
     let (node, host) = node();
     assert_eq!(run(&host, &with(r"\\s\a", "u:p")), 0);
     let set_online = |online| {
-        node.change(|state| state.smb.servers.get_mut("S").unwrap().online = online);
+        node.change(|state| state.smb.server_mut("s").unwrap().online = online);
     };
     set_online(false);
     assert_eq!(status(&host), [2]);
@@ -208,9 +208,9 @@ fn a_server_that_is_described_by_hand_spells_names_in_any_case() {
 fn privacy_needs_a_server_that_encrypts() {
     let (node, host) = node();
     let private = with(r"\\s\a", "u:p").with("RequirePrivacy", true);
-    node.change(|state| state.smb.servers.get_mut("S").unwrap().encrypts = false);
+    node.change(|state| state.smb.server_mut("s").unwrap().encrypts = false);
     assert_eq!(run(&host, &private), 50);
-    node.change(|state| state.smb.servers.get_mut("S").unwrap().encrypts = true);
+    node.change(|state| state.smb.server_mut("s").unwrap().encrypts = true);
     assert_eq!(run(&host, &private), 0);
 }
 
@@ -254,7 +254,7 @@ fn passwords_are_not_shown() {
     let (node, host) = node();
     assert_eq!(run(&host, &with(r"\\s\a", "u:p")), 0);
     node.change(|state| {
-        let server = state.smb.servers.get_mut("S").unwrap();
+        let server = state.smb.server_mut("s").unwrap();
         server.set_password("u", "hunter2");
     });
     assert!(!format!("{:?}", node.snapshot()).contains("hunter2"));

@@ -486,8 +486,10 @@ fn c12_odd_but_legal_names_work_as_names() {
 fn access_denied_is_told_and_nothing_else_happens() {
     let node = arranged();
     node.change(|state| {
-        let denied = csi_proxy_sim::fs::Change::Denied(true);
-        state.change(r"C:\var\lib\kubelet\full", denied).unwrap();
+        let denied = csi_proxy_sim::fs::FileChange::Denied(true);
+        state
+            .change_file(r"C:\var\lib\kubelet\full", denied)
+            .unwrap();
     });
     let removed = unchanged(&node, |host| {
         host.filesystem().rmdir(at("full"), true, NEVER)

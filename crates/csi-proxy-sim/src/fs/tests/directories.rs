@@ -90,8 +90,8 @@ fn writing_over_what_is_not_a_writable_file_is_denied() {
     assert_eq!(code(node.write(r"C:\Windows", b"")), 5);
     assert_eq!(code(node.write(r"C:\x\y", b"")), 3);
     node.write(r"C:\f", b"old").unwrap();
-    let readonly = Change::Attributes(READONLY);
-    node.state.change(r"C:\f", readonly).unwrap();
+    let readonly = FileChange::Attributes(READONLY);
+    node.state.change_file(r"C:\f", readonly).unwrap();
     assert_eq!(code(node.write(r"C:\f", b"new")), 5);
     assert_eq!(code(node.remove_file(r"C:\f")), 5);
     assert_eq!(node.read(r"C:\f").unwrap(), b"old");
@@ -131,10 +131,10 @@ fn what_is_open_or_attached_cannot_be_removed() {
     // What the walk met before is gone.
     assert_eq!(node.names(r"C:\d"), ["v.vhdx"]);
     attach(&mut node, None);
-    let open = |open| Change::Open(open);
-    node.state.change(r"C:\d\v.vhdx", open(true)).unwrap();
+    let open = |open| FileChange::Open(open);
+    node.state.change_file(r"C:\d\v.vhdx", open(true)).unwrap();
     assert_eq!(code(node.remove_file(r"C:\d\v.vhdx")), 32);
-    node.state.change(r"C:\d\v.vhdx", open(false)).unwrap();
+    node.state.change_file(r"C:\d\v.vhdx", open(false)).unwrap();
     node.remove_tree(r"C:\d").unwrap();
     assert!(!node.state.storage.media.contains_key(&MediumId(7)));
 }
@@ -143,8 +143,8 @@ fn what_is_open_or_attached_cannot_be_removed() {
 fn a_denied_directory_and_all_below_it_is_denied() {
     let mut node = Node::new();
     node.mkdir(r"C:\d\e");
-    let denied = |denied| Change::Denied(denied);
-    node.state.change(r"C:\d", denied(true)).unwrap();
+    let denied = |denied| FileChange::Denied(denied);
+    node.state.change_file(r"C:\d", denied(true)).unwrap();
     node.link(r"C:\l", r"C:\d").unwrap();
     for text in [r"C:\d", r"C:\d\e"] {
         assert_eq!(code(node.view().stat(&at(text))), 5);
@@ -153,7 +153,7 @@ fn a_denied_directory_and_all_below_it_is_denied() {
     }
     assert_eq!(code(node.reach(r"C:\l")), 5);
     assert_eq!(code(node.create_directories(r"C:\d\new")), 5);
-    node.state.change(r"C:\d", denied(false)).unwrap();
+    node.state.change_file(r"C:\d", denied(false)).unwrap();
     assert!(node.exists(r"C:\d\e"));
 }
 
@@ -211,7 +211,9 @@ fn renaming_never_replaces_and_stays_on_the_volume() {
     node.rename(r"C:\d", r"C:\d2").unwrap();
     assert!(node.names(r"C:\").contains(&"A".to_owned()));
     assert!(node.exists(r"C:\d2\e"));
-    node.state.change(r"C:\d2\e", Change::Open(true)).unwrap();
+    node.state
+        .change_file(r"C:\d2\e", FileChange::Open(true))
+        .unwrap();
     assert_eq!(code(node.rename(r"C:\d2", r"C:\d")), 5);
     assert_eq!(code(node.rename(r"C:\d2\e", r"C:\e")), 32);
 }
