@@ -28,6 +28,7 @@ pub mod reparse;
 mod row;
 mod secret;
 pub mod smb;
+pub mod staging;
 pub mod system;
 pub mod volume;
 #[cfg(windows)]

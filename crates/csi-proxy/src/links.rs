@@ -70,6 +70,10 @@ impl<'a> Walk<'a> {
                     return Ok(End::MountPoint { path, volume });
                 }
                 Some(Reparse::SymbolicLink { target } | Reparse::Junction { target }) => {
+                    // A link may name a volume instead of a path that it is mounted at.
+                    if let Ok(volume) = VolumeId::new(&target) {
+                        return Ok(End::MountPoint { path, volume });
+                    }
                     if is_share(&target) {
                         return Ok(End::Share(target));
                     }

@@ -53,7 +53,6 @@ pub(crate) fn layout<'a>(
     }
 }
 
-#[expect(dead_code, reason = "staging will choose with it")]
 /// The one data partition.
 ///
 /// # Errors

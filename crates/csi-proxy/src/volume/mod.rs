@@ -18,6 +18,7 @@ use crate::os::At;
 
 use info::{Placed, VolumeInfo, row_of};
 
+pub(crate) use format::format as format_empty;
 pub use format::{FORMAT_LIMIT, FileSystem, FormatOptions};
 pub use resize::{NewSize, ResizeOutcome};
 

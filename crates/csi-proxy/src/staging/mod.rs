@@ -1,0 +1,128 @@
+//! Staging: from a disk that was found to its volume mounted at a path, and back.
+//!
+//! What is on the node becomes a value ([`observe`]), from which pure code makes the steps
+//! that are missing or a refusal ([`plan`]); the steps are one port call each ([`act`]).
+//! Whatever cut a call off, the next one observes anew and goes on from there.
+
+mod act;
+mod observe;
+mod plan;
+mod unstage;
+
+use std::collections::BTreeSet;
+
+use crate::clock::Deadline;
+use crate::error::{ErrorKind, Result};
+use crate::host::Host;
+use crate::ids::{DiskNumber, VolumeId};
+use crate::lock::DiskLock;
+use crate::operation::Operation;
+use crate::path::HostPath;
+use crate::volume::FormatOptions;
+
+use observe::Observed;
+use plan::Plan;
+
+/// The operations of drivers that stage a disk, [`Host::staging`].
+///
+/// All of them may be cut off at any moment and repeated. `Aborted` means that another
+/// operation works on the disk.
+#[derive(Clone, Copy)]
+pub struct Staging<'a> {
+    host: &'a Host,
+}
+
+/// What is to be staged, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageRequest {
+    /// The unique id of the disk, as [`crate::disk::DiskInfo::unique_id`] gives it.
+    pub disk: String,
+    /// The staging path. Its missing parents are made.
+    pub path: HostPath,
+    /// How a volume that is empty is formatted. One that has a file system is taken as it
+    /// is.
+    pub format: FormatOptions,
+    /// Only for reading: nothing on the disk is changed, so it must be formatted already.
+    /// The mount itself does not refuse writes; a disk that is read-only does.
+    pub read_only: bool,
+}
+
+/// What was staged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// The number of the disk, as it is now.
+    pub disk: DiskNumber,
+    /// The volume that is mounted at the path.
+    pub volume: VolumeId,
+    /// The size of its partition in bytes.
+    pub size: u64,
+}
+
+impl Host {
+    /// The operations of drivers that stage a disk.
+    pub fn staging(&self) -> Staging<'_> {
+        Staging { host: self }
+    }
+}
+
+impl Staging<'_> {
+    /// Brings a disk's volume to a path: the disk is brought online, its read-only flag is
+    /// cleared, it is partitioned and formatted where it is empty, and the volume is
+    /// mounted. Already so is success. A format goes on after the deadline
+    /// ([`crate::volume::FORMAT_LIMIT`]).
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such disk; `InvalidArgument` for format options that
+    /// Windows does not take; `FailedPrecondition`, with the reason and nothing written, for
+    /// a disk with content that is not ours, a boot or system disk, a read-only flag that
+    /// comes back, a read-only request on a disk that is not formatted, and something else
+    /// at the path.
+    ///
+    /// Source: the methods of `MSFT_Disk`, `MSFT_Partition` and `MSFT_Volume`,
+    /// `SetVolumeMountPointW`.
+    pub fn stage(&self, request: &StageRequest, deadline: Deadline) -> Result<Staged> {
+        let operation = Operation::new(self.host, "stage", deadline);
+        request.format.check(operation.name())?;
+        let lock = DiskLock::take(&operation, &request.disk)?;
+        let operation = &operation.under(&lock);
+        let mut asked = BTreeSet::new();
+        let mut before: Option<Observed> = None;
+        loop {
+            let now = Observed::new(operation, request, before.as_ref())?;
+            let plan = plan::plan(&now, request, &asked).map_err(|reason| {
+                operation.error(ErrorKind::FailedPrecondition, now.disk.name(), reason)
+            })?;
+            let (steps, staged) = match plan {
+                Plan::Advance(steps) => (steps, None),
+                Plan::Finish(steps, staged) => (steps, Some(staged)),
+            };
+            for step in steps {
+                act::act(operation, step, &now, request)?;
+                asked.insert(step);
+            }
+            if let Some(staged) = staged {
+                return Ok(staged);
+            }
+            before = Some(now);
+        }
+    }
+
+    /// Flushes the volume that is mounted at a path, and takes the mount point and its
+    /// directory away. What is not there is success: a missing path, an empty directory
+    /// (which is removed), a directory with files or a file (which are left alone). With
+    /// `volume`, another volume at the path is refused.
+    ///
+    /// # Errors
+    /// `FailedPrecondition` when something else is mounted or linked there than `volume`.
+    ///
+    /// Source: `MSFT_Volume.Flush`, `DeleteVolumeMountPointW`, `RemoveDirectoryW`.
+    pub fn unstage(
+        &self,
+        path: &HostPath,
+        volume: Option<&VolumeId>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let operation = Operation::new(self.host, "unstage", deadline);
+        unstage::unstage(&operation, path, volume)
+    }
+}
