@@ -245,10 +245,16 @@ fn read_node_expand(
     Ok(expand)
 }
 
+/// A path that no volume can be at is one that the volume is not at: NotFound, as CSI asks
+/// for. Only a path that is missing is wrong.
 fn read_at(fields: Fields, volume_id: &str, volume_path: &str) -> csi_proxy::Result<AtPath> {
+    let path = fields.path("volume_path", volume_path);
     Ok(AtPath {
         volume_id: fields.text("volume_id", volume_id)?,
-        path: fields.path("volume_path", volume_path)?,
+        path: path.map_err(|error| match volume_path {
+            "" => error,
+            _ => error.with_kind(ErrorKind::NotFound),
+        })?,
     })
 }
 
@@ -265,5 +271,22 @@ fn usage(stats: &Stats) -> VolumeUsage {
         total: int64(stats.total),
         used: int64(stats.total.saturating_sub(stats.available)),
         unit: volume_usage::Unit::Bytes.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_path_that_no_volume_can_be_at_is_not_found() {
+        let kind = |path| {
+            let read = read_at(Fields("NodeGetVolumeStats"), "v", path);
+            read.map_err(|error| error.kind()).err()
+        };
+        assert_eq!(kind("some/path"), Some(ErrorKind::NotFound));
+        assert_eq!(kind(r"C:\a:stream"), Some(ErrorKind::NotFound));
+        assert_eq!(kind(""), Some(ErrorKind::InvalidArgument));
+        assert_eq!(kind(r"C:\var\lib\kubelet\mount"), None);
     }
 }
