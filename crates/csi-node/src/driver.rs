@@ -5,8 +5,10 @@
 //! volume at a time, and knows nothing of gRPC.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use csi_proxy::clock::Deadline;
+use csi_proxy::volume::FileSystem;
 use csi_proxy::{Host, HostPath, Result, Secret};
 
 /// A kind of volume on this node.
@@ -94,13 +96,22 @@ pub enum Access {
     ReadWrite,
 }
 
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadOnly => "for reading only",
+            Self::ReadWrite => "for reading and writing",
+        })
+    }
+}
+
 /// How a volume is going to be used, as a mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capability {
     /// Whether it is written.
     pub access: Access,
-    /// The file system that was asked for: `ntfs` or `refs`, in lower case.
-    pub fs_type: Option<String>,
+    /// The file system, if one was named.
+    pub file_system: Option<FileSystem>,
 }
 
 /// A wish for a size, in bytes.
@@ -110,6 +121,17 @@ pub struct SizeRange {
     pub required: Option<u64>,
     /// At most this much.
     pub limit: Option<u64>,
+}
+
+impl fmt::Display for SizeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.required, self.limit) {
+            (Some(required), Some(limit)) => write!(f, "{required} to {limit} bytes"),
+            (Some(required), None) => write!(f, "at least {required} bytes"),
+            (None, Some(limit)) => write!(f, "at most {limit} bytes"),
+            (None, None) => f.write_str("any size"),
+        }
+    }
 }
 
 /// Request of [`ControllerDriver::create`].

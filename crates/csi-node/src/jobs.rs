@@ -118,9 +118,9 @@ impl Jobs {
         drop(running);
         let (all, key) = (Arc::clone(&self.running), volume.to_owned());
         self.spawn(call.operation, volume.to_owned(), work, move |answer| {
-            // First the answer, then the entry: who still finds the entry gets the answer.
-            tell.send_replace(Some(answer));
+            // First the entry: who has the answer must find the volume free.
             lock(&all).remove(&key);
+            tell.send_replace(Some(answer));
         });
         Ok(outcome)
     }
@@ -133,15 +133,17 @@ impl Jobs {
         end: impl FnOnce(Outcome) + Send + 'static,
     ) {
         let threads = Arc::clone(&self.threads);
+        // Taken at once where it can be, so that a drain that comes next waits for it.
+        let at_once = Arc::clone(&threads).try_acquire_owned();
         tokio::spawn(async move {
-            let Ok(permit) = threads.acquire_owned().await else {
+            let permit = match at_once {
+                Ok(permit) => Ok(permit),
+                Err(_) => threads.acquire_owned().await,
+            };
+            let Ok(permit) = permit else {
                 let detail = "the plugin is shutting down";
-                return end(Err(Error::new(
-                    ErrorKind::Unavailable,
-                    operation,
-                    object,
-                    detail,
-                )));
+                let kind = ErrorKind::Unavailable;
+                return end(Err(Error::new(kind, operation, object, detail)));
             };
             let done = tokio::task::spawn_blocking(move || {
                 let answer = work();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use csi_proxy::volume::FileSystem;
 use csi_proxy::{Error, ErrorKind, HostPath, Result, Secret};
 
 use crate::driver::{Access, Capability, SizeRange};
@@ -14,8 +15,6 @@ use crate::proto::{CapacityRange, Topology, VolumeCapability};
 const TEXT_LIMIT: usize = 128;
 /// CSI's limit for all keys and values of a map together, in bytes.
 const MAP_LIMIT: usize = 4096;
-/// What Windows formats, as `fs_type` names it.
-const FILE_SYSTEMS: [&str; 2] = ["ntfs", "refs"];
 
 /// The request whose fields are read.
 #[derive(Clone, Copy)]
@@ -125,11 +124,14 @@ impl Fields {
             let detail = "volumes have no mount group on Windows";
             return Err(self.wrong(&format!("{field}.mount.volume_mount_group"), detail));
         }
-        let fs_type = match mount.fs_type.is_empty() {
+        let file_system = match mount.fs_type.is_empty() {
             true => None,
             false => Some(self.fs_type(&format!("{field}.mount.fs_type"), &mount.fs_type)?),
         };
-        Ok(Capability { access, fs_type })
+        Ok(Capability {
+            access,
+            file_system,
+        })
     }
 
     fn access(self, field: &str, capability: &VolumeCapability) -> Result<Access> {
@@ -145,13 +147,10 @@ impl Fields {
         Err(self.wrong(&format!("{field}.access_mode"), detail))
     }
 
-    /// The name of a file system, in lower case.
-    pub(crate) fn fs_type(self, field: &str, name: &str) -> Result<String> {
-        let lower = name.to_ascii_lowercase();
-        match FILE_SYSTEMS.contains(&&*lower) {
-            true => Ok(lower),
-            false => Err(self.wrong(field, format!("{name:?}, expected ntfs or refs"))),
-        }
+    /// A file system by its name, in any case.
+    pub(crate) fn fs_type(self, field: &str, name: &str) -> Result<FileSystem> {
+        FileSystem::named(name)
+            .ok_or_else(|| self.wrong(field, format!("{name:?}, expected ntfs or refs")))
     }
 
     /// A size; without a range there is no wish.
@@ -251,7 +250,7 @@ mod tests {
         let writer = capability(Mode::SingleNodeWriter.into(), MountVolume::default());
         let expected = Capability {
             access: Access::ReadWrite,
-            fs_type: None,
+            file_system: None,
         };
         assert_eq!(FIELDS.capability(Some(&writer)).unwrap(), expected);
         let mount = MountVolume {
@@ -261,7 +260,7 @@ mod tests {
         let reader = capability(Mode::SingleNodeReaderOnly.into(), mount);
         let expected = Capability {
             access: Access::ReadOnly,
-            fs_type: Some("ntfs".to_owned()),
+            file_system: Some(FileSystem::Ntfs),
         };
         assert_eq!(FIELDS.capability(Some(&reader)).unwrap(), expected);
     }

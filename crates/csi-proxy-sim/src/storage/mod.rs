@@ -200,3 +200,5 @@ pub(crate) fn reboot(state: &mut State) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod virtual_disk_tests;

@@ -1,0 +1,219 @@
+//! A volume's file as a disk: attaching, recognising and detaching it.
+
+use std::time::Duration;
+
+use csi_proxy::disk::DiskInfo;
+use csi_proxy::os::{At, AttachVirtualDisk};
+use csi_proxy::{DevicePath, DiskNumber, Error, ErrorKind, HostPath, Result, VolumeId};
+
+use super::pool::{Pool, none_if_missing};
+use crate::driver::{Access, AtPath};
+
+/// `FILE_DEVICE_DISK`, the type of disks and of the volumes on them.
+const FILE_DEVICE_DISK: u32 = 7;
+/// `MSFT_Disk.BusType` of a disk that is a file.
+const FILE_BACKED_VIRTUAL: u32 = 15;
+/// How long to wait between two looks for a disk that was just attached.
+const POLL: Duration = Duration::from_millis(100);
+
+impl Pool<'_> {
+    /// Attaches the volume's file if it is not attached.
+    pub(super) fn attach(&self, volume_id: &str, access: Access) -> Result<()> {
+        let file = self.file(volume_id)?;
+        let request = AttachVirtualDisk {
+            at: At::path(&file),
+            read_only: access == Access::ReadOnly,
+        };
+        let attached = self.host.os().attach_virtual_disk(&request, self.deadline);
+        attached.map_err(|error| self.failed(&file, error))
+    }
+
+    /// Detaches the volume's file.
+    pub(super) fn detach(&self, volume_id: &str) -> Result<()> {
+        let file = self.file(volume_id)?;
+        let detached = self
+            .host
+            .os()
+            .detach_virtual_disk(&At::path(&file), self.deadline);
+        detached.map_err(|error| self.failed(&file, error))
+    }
+
+    /// The disk of an attached volume as WMI shows it, its identity checked: it is a
+    /// file-backed disk and the file is this volume's. A disk that was just attached may
+    /// take a moment to appear.
+    pub(super) fn disk_info(&self, volume_id: &str) -> Result<DiskInfo> {
+        let number = self
+            .attached_disk(volume_id)?
+            .ok_or_else(|| self.error(ErrorKind::Aborted, volume_id, "was detached meanwhile"))?;
+        let disk = loop {
+            match self.host.disk().info(number, self.deadline) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    if !self.host.os().pause(POLL, self.deadline) {
+                        return Err(error.with_kind(ErrorKind::DeadlineExceeded));
+                    }
+                }
+                found => break found?,
+            }
+        };
+        let file = self.file(volume_id)?;
+        let location = disk.location.as_deref().map(HostPath::from_kubelet);
+        let ours = matches!(&location, Some(Ok(location)) if location.same_as(&file));
+        if ours && disk.bus_type == Some(FILE_BACKED_VIRTUAL) {
+            return Ok(disk);
+        }
+        let detail = format!(
+            "is attached as disk {number}, whose location is {:?} and whose bus type is {:?}; \
+             expected {file} and {FILE_BACKED_VIRTUAL}",
+            disk.location, disk.bus_type
+        );
+        Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+    }
+
+    /// The number of the disk of a volume's file; nothing when it is not attached, or
+    /// missing.
+    pub(super) fn attached_disk(&self, volume_id: &str) -> Result<Option<DiskNumber>> {
+        let file = self.file(volume_id)?;
+        if !self.find(&file)?.is_some_and(|info| info.attached) {
+            return Ok(None);
+        }
+        let device = self
+            .host
+            .os()
+            .virtual_disk_path(&At::path(&file), self.deadline);
+        let device = device.map_err(|error| self.failed(&file, error))?;
+        self.number_of(volume_id, &device).map(Some)
+    }
+
+    /// Whether this volume is mounted at a path.
+    pub(super) fn is_mounted_at(&self, volume_id: &str, path: &HostPath) -> Result<bool> {
+        match self.mounted(path)? {
+            Some(volume) => self.is_on(volume_id, &volume),
+            None => Ok(false),
+        }
+    }
+
+    /// What is mounted at a staging path: this volume, or one that is gone.
+    ///
+    /// # Errors
+    /// `FailedPrecondition` for another volume.
+    pub(super) fn mounted_for_unstage(
+        &self,
+        volume_id: &str,
+        path: &HostPath,
+    ) -> Result<Option<VolumeId>> {
+        let Some(volume) = self.mounted(path)? else {
+            return Ok(None);
+        };
+        let disk = self.disk_of(&volume)?;
+        if disk.is_none() || disk == self.attached_disk(volume_id)? {
+            return Ok(Some(volume));
+        }
+        let detail = format!("is not staged at {path}, where {volume} is");
+        Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+    }
+
+    /// The Windows volume that is mounted at a path, if one is.
+    fn mounted(&self, path: &HostPath) -> Result<Option<VolumeId>> {
+        match self.host.volume().id_from_target_path(path, self.deadline) {
+            Ok(volume) => Ok(Some(volume)),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::FailedPrecondition => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The Windows volume at a path where this volume is staged or published.
+    ///
+    /// # Errors
+    /// `NotFound` when it is not there.
+    pub(super) fn volume_at(&self, at: &AtPath) -> Result<VolumeId> {
+        let not_there = |detail: String| self.error(ErrorKind::NotFound, &at.volume_id, detail);
+        self.info(&at.volume_id)?;
+        let volume = self
+            .host
+            .volume()
+            .id_from_target_path(&at.path, self.deadline);
+        let volume = volume.map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::FailedPrecondition => {
+                not_there(format!("is not at {}: {error}", at.path))
+            }
+            _ => error,
+        })?;
+        match self.is_on(&at.volume_id, &volume)? {
+            true => Ok(volume),
+            false => Err(not_there(format!(
+                "is not at {}, where {volume} is",
+                at.path
+            ))),
+        }
+    }
+
+    /// Whether what is mounted at a path can be written.
+    pub(super) fn access_at(&self, path: &HostPath) -> Result<Access> {
+        let information = self
+            .host
+            .os()
+            .volume_information(&At::path(path), self.deadline);
+        match information
+            .map_err(|error| self.failed(path, error))?
+            .read_only
+        {
+            true => Ok(Access::ReadOnly),
+            false => Ok(Access::ReadWrite),
+        }
+    }
+
+    /// A directory other than `path` at which the attached volume is mounted.
+    pub(super) fn mounted_elsewhere(
+        &self,
+        volume_id: &str,
+        path: &HostPath,
+    ) -> Result<Option<HostPath>> {
+        let Some(disk) = self.attached_disk(volume_id)? else {
+            return Ok(None);
+        };
+        for volume in self.host.volume().list_on_disk(disk, None, self.deadline)? {
+            let mounts = self.host.os().mount_points_of(&volume, self.deadline);
+            let mounts = mounts.map_err(|e| Error::from_port(self.operation, &volume, e))?;
+            let mounts = mounts
+                .iter()
+                .filter_map(|text| HostPath::from_kubelet(text).ok());
+            let other = mounts
+                .filter(|mount| mount.file_name().is_some())
+                .find(|mount| !mount.same_as(path));
+            if other.is_some() {
+                return Ok(other);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a Windows volume lies on the disk of this volume's file.
+    fn is_on(&self, volume_id: &str, volume: &VolumeId) -> Result<bool> {
+        match self.attached_disk(volume_id)? {
+            Some(disk) => Ok(self.disk_of(volume)? == Some(disk)),
+            None => Ok(false),
+        }
+    }
+
+    /// The disk that a Windows volume lies on; nothing when the volume is gone.
+    fn disk_of(&self, volume: &VolumeId) -> Result<Option<DiskNumber>> {
+        let device = volume.device();
+        let number = self.host.os().device_number(&device, self.deadline);
+        let number = number.map_err(|error| Error::from_port(self.operation, &device, error));
+        Ok(none_if_missing(number)?
+            .filter(|number| number.device_type == FILE_DEVICE_DISK)
+            .map(|number| DiskNumber(number.number)))
+    }
+
+    fn number_of(&self, volume_id: &str, device: &DevicePath) -> Result<DiskNumber> {
+        let digits = device.0.strip_prefix(r"\\.\PhysicalDrive");
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| {
+                let detail = format!(r"is attached as {device}, expected \\.\PhysicalDriveN");
+                self.error(ErrorKind::Internal, volume_id, detail)
+            })
+    }
+}

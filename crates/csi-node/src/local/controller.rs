@@ -1,0 +1,242 @@
+//! Making, growing and deleting the VHDX files.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use csi_proxy::clock::Deadline;
+use csi_proxy::os::{At, CreateVirtualDisk, ExpandVirtualDisk, Rename, VirtualDiskInfo};
+use csi_proxy::{ErrorKind, HostPath, Result};
+
+use super::parameters::Parameters;
+use super::pool::{Pool, none_if_missing};
+use super::{LocalDriver, id, size};
+use crate::driver::{
+    Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Volume,
+};
+
+impl ControllerDriver for LocalDriver {
+    fn volume_id(&self, name: &str) -> String {
+        id::of_name(name)
+    }
+
+    fn check_parameters(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
+        Parameters::read("local parameters", parameters).map(|_| ())
+    }
+
+    /// The file is made under another name and renamed when it is whole, so that a cut
+    /// leaves either a volume or a file that the next creation removes.
+    fn create(&self, request: &Create, deadline: Deadline) -> Result<Volume> {
+        let pool = self.pool("local create volume", deadline);
+        let volume_id = id::of_name(&request.name);
+        let parameters = Parameters::read(pool.operation, &request.parameters)?;
+        for capability in &request.capabilities {
+            parameters.format(pool.operation, capability)?;
+        }
+        let size = size::choose(pool.operation, request.range)?;
+        let file = pool.file(&volume_id)?;
+        let _volume = pool.lock(&volume_id)?;
+        let info = match pool.find(&file)? {
+            Some(info) => self.existing(&pool, &volume_id, request.range, info)?,
+            None => self.make(&pool, &volume_id, &file, size)?,
+        };
+        Ok(Volume {
+            context: parameters.to_context(),
+            ..volume(volume_id, &info)
+        })
+    }
+
+    fn delete(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
+        let pool = self.pool("local delete volume", deadline);
+        let Some(file) = none_if_missing(pool.file(volume_id))? else {
+            return Ok(());
+        };
+        let _volume = pool.lock(volume_id)?;
+        match pool.find(&file)? {
+            Some(info) if info.attached => {
+                let detail = "is in use on this node; unstage it first";
+                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+            }
+            Some(_) => pool.remove(&file)?,
+            None => {}
+        }
+        pool.remove(&pool.unfinished(volume_id)?)
+    }
+
+    /// Source: `ExpandVirtualDisk` works on a detached file only.
+    fn grow(&self, volume_id: &str, range: SizeRange, deadline: Deadline) -> Result<u64> {
+        let pool = self.pool("local expand volume", deadline);
+        let file = pool.file(volume_id)?;
+        let _volume = pool.lock(volume_id)?;
+        let info = pool.info(volume_id)?;
+        let size = size::grown(pool.operation, range, info.virtual_size)?;
+        if size == info.virtual_size {
+            return Ok(size);
+        }
+        if info.attached {
+            let detail = "is in use on this node; a VHDX file is expanded only while it is \
+                          detached, so stop its pods first";
+            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+        }
+        let _others = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _whole = pool.lock_whole()?;
+        let more = size - info.virtual_size;
+        let room = self.room(&pool)?;
+        if more > room {
+            let detail = format!("{more} bytes more are needed and {room} are left");
+            return Err(pool.error(ErrorKind::OutOfRange, volume_id, detail));
+        }
+        let request = ExpandVirtualDisk {
+            at: At::path(&file),
+            size,
+        };
+        let expanded = self.host.os().expand_virtual_disk(&request, deadline);
+        expanded.map_err(|error| pool.failed(&file, error))?;
+        Ok(size)
+    }
+
+    fn get(&self, volume_id: &str, deadline: Deadline) -> Result<Volume> {
+        let pool = self.pool("local get volume", deadline);
+        let info = pool.info(volume_id)?;
+        Ok(volume(volume_id.to_owned(), &info))
+    }
+
+    fn list(&self, page: &Page, deadline: Deadline) -> Result<Listing> {
+        let pool = self.pool("local list volumes", deadline);
+        let mut ids = pool.contents()?.ids;
+        if let Some(after) = &page.after {
+            ids.retain(|id| id > after);
+        }
+        let count = page.limit.unwrap_or(ids.len());
+        let more = ids.len() > count;
+        ids.truncate(count);
+        let volumes = ids
+            .into_iter()
+            .map(|id| listed(&pool, id))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Listing {
+            volumes: volumes.into_iter().flatten().collect(),
+            more,
+        })
+    }
+
+    fn capacity(&self, deadline: Deadline) -> Result<Capacity> {
+        let pool = self.pool("local capacity", deadline);
+        self.make_directories(&pool)?;
+        let available = self.room(&pool)?;
+        Ok(Capacity {
+            available,
+            maximum: available.min(size::MAXIMUM),
+            minimum: size::MINIMUM,
+        })
+    }
+}
+
+impl LocalDriver {
+    fn existing(
+        &self,
+        pool: &Pool<'_>,
+        volume_id: &str,
+        range: SizeRange,
+        info: VirtualDiskInfo,
+    ) -> Result<VirtualDiskInfo> {
+        if size::fits(range, info.virtual_size) {
+            return Ok(info);
+        }
+        let detail = format!(
+            "exists with {} bytes, which is not what is asked for: {range}",
+            info.virtual_size
+        );
+        Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail))
+    }
+
+    fn make(
+        &self,
+        pool: &Pool<'_>,
+        volume_id: &str,
+        file: &HostPath,
+        size: u64,
+    ) -> Result<VirtualDiskInfo> {
+        let _others = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make_directories(pool)?;
+        let _whole = pool.lock_whole()?;
+        // Nobody else makes a volume now, so whatever is unfinished was left behind.
+        for left_behind in pool.contents()?.unfinished {
+            pool.remove(&left_behind)?;
+        }
+        let room = self.room(pool)?;
+        if size > room {
+            let detail = format!("{size} bytes are needed and {room} are left");
+            let kind = match size > self.limit {
+                true => ErrorKind::OutOfRange,
+                false => ErrorKind::ResourceExhausted,
+            };
+            return Err(pool.error(kind, volume_id, detail));
+        }
+        let unfinished = pool.unfinished(volume_id)?;
+        let create = CreateVirtualDisk {
+            at: At::path(&unfinished),
+            size,
+        };
+        let created = self.host.os().create_virtual_disk(&create, pool.deadline);
+        created.map_err(|error| pool.failed(&unfinished, error))?;
+        let rename = Rename {
+            at: At::path(&unfinished),
+            to: file.clone(),
+        };
+        let renamed = self.host.os().rename(&rename, pool.deadline);
+        renamed.map_err(|error| pool.failed(&unfinished, error))?;
+        pool.info(volume_id)
+    }
+
+    /// How many bytes can still be promised, in steps of a MiB. What was promised to the
+    /// volumes and is not written yet counts as used: a pod must not meet a full disk
+    /// because of another volume.
+    fn room(&self, pool: &Pool<'_>) -> Result<u64> {
+        let at = At::path(&self.directory);
+        let space = self.host.os().space(&at, pool.deadline);
+        let space = space.map_err(|error| pool.failed(&self.directory, error))?;
+        let (mut promised, mut unwritten) = (0_u64, 0_u64);
+        for id in pool.contents()?.ids {
+            if let Some(info) = pool.find(&pool.file(&id)?)? {
+                promised = promised.saturating_add(info.virtual_size);
+                let rest = info.virtual_size.saturating_sub(info.physical_size);
+                unwritten = unwritten.saturating_add(rest);
+            }
+        }
+        let by_space = space.available.saturating_sub(unwritten);
+        let by_limit = self.limit.saturating_sub(promised);
+        let room = by_space.min(by_limit);
+        Ok(room - room % size::MIB)
+    }
+}
+
+/// A volume for a list. One that went meanwhile is left out; one that cannot be read is
+/// shown as such, so that it does not hide the others.
+fn listed(pool: &Pool<'_>, volume_id: String) -> Result<Option<Volume>> {
+    match pool.info(&volume_id) {
+        Ok(info) => Ok(Some(volume(volume_id, &info))),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(None),
+            ErrorKind::Unavailable | ErrorKind::DeadlineExceeded | ErrorKind::OutcomeUnknown => {
+                Err(error)
+            }
+            _ => Ok(Some(Volume {
+                id: volume_id,
+                size: 0,
+                context: BTreeMap::new(),
+                in_use: false,
+                condition: Condition::abnormal(error.to_string()),
+            })),
+        },
+    }
+}
+
+fn volume(id: String, info: &VirtualDiskInfo) -> Volume {
+    Volume {
+        id,
+        size: info.virtual_size,
+        context: BTreeMap::new(),
+        in_use: info.attached,
+        condition: Condition::healthy(),
+    }
+}

@@ -1,0 +1,200 @@
+//! Staging and publishing the VHDX files.
+
+use csi_proxy::clock::Deadline;
+use csi_proxy::os::At;
+use csi_proxy::staging::StageRequest;
+use csi_proxy::volume::NewSize;
+use csi_proxy::{Error, ErrorKind, Host, Result};
+
+use super::LocalDriver;
+use super::parameters::Parameters;
+use super::pool::{Pool, none_if_missing};
+use crate::driver::{
+    Access, AtPath, Condition, ControllerDriver, Driver, NodeExpand, PluginInfo, Publish, Stage,
+    Stats, Unpublish, Unstage,
+};
+use crate::publish;
+
+impl Driver for LocalDriver {
+    fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn info(&self) -> &PluginInfo {
+        &self.info
+    }
+
+    fn controller(&self) -> Option<&dyn ControllerDriver> {
+        Some(self)
+    }
+
+    /// Attaches the file, read-only for a reader, and mounts the volume on it.
+    fn stage(&self, request: &Stage, deadline: Deadline) -> Result<()> {
+        let pool = self.pool("local stage", deadline);
+        let volume_id = &request.volume_id;
+        let parameters = Parameters::read(pool.operation, &request.volume_context)?;
+        let format = parameters.format(pool.operation, &request.capability)?;
+        let _volume = pool.lock(volume_id)?;
+        self.make_directories(&pool)?;
+        let attached_before = pool.info(volume_id)?.attached;
+        match attached_before {
+            true => prepare_attached(&pool, request)?,
+            false => pool.attach(volume_id, request.capability.access)?,
+        }
+        let disk = pool.disk_info(volume_id)?;
+        let staged = self.host.staging().stage(
+            &StageRequest {
+                disk: disk.unique_id,
+                path: request.staging_path.clone(),
+                format,
+                read_only: request.capability.access == Access::ReadOnly,
+            },
+            deadline,
+        );
+        if let Err(error) = &staged
+            && !attached_before
+            && is_refusal(error)
+        {
+            // Nobody unstages what was refused.
+            pool.detach(volume_id)?;
+        }
+        staged.map(|_| ())
+    }
+
+    /// Unmounts the volume and detaches its file, unless it is staged somewhere else.
+    fn unstage(&self, request: &Unstage, deadline: Deadline) -> Result<()> {
+        let pool = self.pool("local unstage", deadline);
+        let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
+        if none_if_missing(pool.file(volume_id))?.is_none() {
+            return Ok(());
+        }
+        let _volume = pool.lock(volume_id)?;
+        let mounted = pool.mounted_for_unstage(volume_id, staging_path)?;
+        self.host
+            .staging()
+            .unstage(staging_path, mounted.as_ref(), deadline)?;
+        if pool.attached_disk(volume_id)?.is_none() {
+            return Ok(());
+        }
+        match pool.mounted_elsewhere(volume_id, staging_path)? {
+            Some(_) => Ok(()),
+            None => pool.detach(volume_id),
+        }
+    }
+
+    /// Makes a link to the staging path. WMI is not asked.
+    fn publish(&self, request: &Publish, deadline: Deadline) -> Result<()> {
+        let pool = self.pool("local publish", deadline);
+        let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
+        let _volume = pool.lock(volume_id)?;
+        pool.info(volume_id)?;
+        if !pool.is_mounted_at(volume_id, staging_path)? {
+            let detail = format!("is not staged at {staging_path}");
+            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+        }
+        let staged = pool.access_at(staging_path)?;
+        let wanted = match request.read_only {
+            true => Access::ReadOnly,
+            false => request.capability.access,
+        };
+        if staged != wanted {
+            let detail = format!(
+                "is staged {staged} at {staging_path}, and a link to it cannot be one {wanted}"
+            );
+            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+        }
+        let target_path = &request.target_path;
+        publish::link(
+            &self.host,
+            pool.operation,
+            target_path,
+            staging_path,
+            deadline,
+        )
+    }
+
+    /// Removes the link, whatever became of the volume.
+    fn unpublish(&self, request: &Unpublish, deadline: Deadline) -> Result<()> {
+        publish::unlink(
+            &self.host,
+            "local unpublish",
+            &request.target_path,
+            deadline,
+        )
+    }
+
+    fn stats(&self, request: &AtPath, deadline: Deadline) -> Result<Stats> {
+        let pool = self.pool("local stats", deadline);
+        let volume = pool.volume_at(request)?;
+        let space = self.host.os().space(&At::path(&request.path), deadline);
+        let space = space.map_err(|error| pool.failed(&request.path, error))?;
+        let health = self.host.volume().health(&volume, deadline)?;
+        Ok(Stats {
+            total: space.total,
+            available: space.available,
+            condition: match health.is_healthy() {
+                true => Condition::healthy(),
+                false => Condition::abnormal(format!("Windows says {health:?}")),
+            },
+        })
+    }
+
+    fn expand(&self, request: &NodeExpand, deadline: Deadline) -> Result<u64> {
+        let pool = self.pool("local node expand", deadline);
+        let volume_id = &request.at.volume_id;
+        let _volume = pool.lock(volume_id)?;
+        let volume = pool.volume_at(&request.at)?;
+        let size = pool.info(volume_id)?.virtual_size;
+        if !super::size::fits(request.range, size) {
+            let detail = format!("has {size} bytes, which is not {}", request.range);
+            return Err(pool.error(ErrorKind::OutOfRange, volume_id, detail));
+        }
+        if pool.access_at(&request.at.path)? == Access::ReadOnly {
+            let detail = "is staged for reading only, so it cannot grow";
+            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+        }
+        self.host
+            .volume()
+            .resize(&volume, NewSize::Largest, deadline)?;
+        Ok(size)
+    }
+}
+
+/// Looks at a volume that is attached already, by an earlier stage that may have been cut
+/// off: it must not be staged for another use or at another path, and a disk of the wrong
+/// kind on which nothing is mounted is attached anew.
+fn prepare_attached(pool: &Pool<'_>, request: &Stage) -> Result<()> {
+    let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
+    let wanted = request.capability.access;
+    if pool.is_mounted_at(volume_id, staging_path)? {
+        let staged = pool.access_at(staging_path)?;
+        if staged == wanted {
+            return Ok(());
+        }
+        let detail = format!("is staged {staged} at {staging_path} already, not {wanted}");
+        return Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail));
+    }
+    if let Some(other) = pool.mounted_elsewhere(volume_id, staging_path)? {
+        let detail = format!("is staged at {other}; unstage it there first");
+        return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+    }
+    let read_only = pool.disk_info(volume_id)?.read_only;
+    if read_only != (wanted == Access::ReadOnly) {
+        pool.detach(volume_id)?;
+        pool.attach(volume_id, wanted)?;
+    }
+    Ok(())
+}
+
+/// Whether the volume cannot be staged as it is asked for. Otherwise the outcome is open, or
+/// work may still run.
+fn is_refusal(error: &Error) -> bool {
+    !matches!(
+        error.kind(),
+        ErrorKind::Aborted
+            | ErrorKind::DeadlineExceeded
+            | ErrorKind::OutcomeUnknown
+            | ErrorKind::Unavailable
+            | ErrorKind::Internal
+    )
+}

@@ -1,0 +1,173 @@
+//! The directory of VHDX files: the only memory that the driver has.
+
+use csi_proxy::clock::Deadline;
+use csi_proxy::os::{At, LockName, LockToken, VirtualDiskInfo};
+use csi_proxy::port::PortError;
+use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
+
+use super::id;
+
+/// The end of a volume's file: `<volume id>.vhdx`.
+const FILE: &str = ".vhdx";
+/// The end of a file that is being made. An id has no dot, so no volume is called so.
+const UNFINISHED: &str = ".new.vhdx";
+/// A lock that could not be given back would hold a volume for as long as the process
+/// lives, so it is tried this often.
+const UNLOCK_ATTEMPTS: u32 = 3;
+
+/// The directory, for one operation.
+pub(super) struct Pool<'a> {
+    pub(super) host: &'a Host,
+    pub(super) directory: &'a HostPath,
+    pub(super) operation: &'static str,
+    pub(super) deadline: Deadline,
+}
+
+/// What the directory holds.
+pub(super) struct Contents {
+    /// The ids of the volumes, in order.
+    pub(super) ids: Vec<String>,
+    /// Files whose making was cut off, or still goes on.
+    pub(super) unfinished: Vec<HostPath>,
+}
+
+impl<'a> Pool<'a> {
+    /// The file of a volume. A text that is no id names no volume: NotFound.
+    pub(super) fn file(&self, volume_id: &str) -> Result<HostPath> {
+        if !id::is_id(volume_id) {
+            return Err(self.no_volume(volume_id));
+        }
+        self.path(&format!("{volume_id}{FILE}"))
+    }
+
+    /// The file of a volume while it is made.
+    pub(super) fn unfinished(&self, volume_id: &str) -> Result<HostPath> {
+        self.path(&format!("{volume_id}{UNFINISHED}"))
+    }
+
+    /// What a volume's file holds, or NotFound.
+    pub(super) fn info(&self, volume_id: &str) -> Result<VirtualDiskInfo> {
+        let file = self.file(volume_id)?;
+        self.find(&file)?.ok_or_else(|| self.no_volume(volume_id))
+    }
+
+    /// What a VHDX file holds; nothing when it is missing.
+    pub(super) fn find(&self, file: &HostPath) -> Result<Option<VirtualDiskInfo>> {
+        let info = self
+            .host
+            .os()
+            .virtual_disk_info(&At::path(file), self.deadline);
+        none_if_missing(info.map_err(|error| self.failed(file, error)))
+    }
+
+    /// What is in the directory; nothing when it does not exist yet.
+    pub(super) fn contents(&self) -> Result<Contents> {
+        let at = At::path(self.directory);
+        let entries = self.host.os().list(&at, self.deadline);
+        let entries = none_if_missing(entries.map_err(|e| self.failed(self.directory, e)))?;
+        let mut contents = Contents {
+            ids: Vec::new(),
+            unfinished: Vec::new(),
+        };
+        for entry in entries.into_iter().flatten() {
+            let name = entry.name.to_ascii_lowercase();
+            if entry.stat.directory {
+                continue;
+            }
+            if name.ends_with(UNFINISHED) {
+                contents.unfinished.push(self.path(&name)?);
+            } else if let Some(volume_id) = name.strip_suffix(FILE).filter(|name| id::is_id(name)) {
+                contents.ids.push(volume_id.to_owned());
+            }
+        }
+        contents.ids.sort();
+        Ok(contents)
+    }
+
+    /// Removes a file; one that is missing is removed.
+    pub(super) fn remove(&self, file: &HostPath) -> Result<()> {
+        let removed = self.host.os().remove_file(&At::path(file), self.deadline);
+        none_if_missing(removed.map_err(|error| self.failed(file, error))).map(|_| ())
+    }
+
+    /// Keeps all other operations on a volume away, in all processes of the node.
+    pub(super) fn lock(&self, volume_id: &str) -> Result<Lock<'a>> {
+        let file = self.file(volume_id)?;
+        self.lock_name(format!("volume:{file}"), format!("volume {volume_id}"))
+    }
+
+    /// Keeps all others from making or growing volumes of this pool.
+    pub(super) fn lock_whole(&self) -> Result<Lock<'a>> {
+        let directory = self.directory;
+        self.lock_name(format!("pool:{directory}"), format!("pool {directory}"))
+    }
+
+    fn lock_name(&self, name: String, object: String) -> Result<Lock<'a>> {
+        // The same file must have one name in all processes, however each spells its pool.
+        let name = LockName(name.to_lowercase());
+        match self.host.os().try_lock(&name, self.deadline) {
+            Ok(Some(token)) => Ok(Lock {
+                host: self.host,
+                token,
+            }),
+            Ok(None) => {
+                let detail = "another operation on it is running; call again later";
+                let kind = ErrorKind::Aborted;
+                Err(Error::new(kind, self.operation, object, detail))
+            }
+            Err(error) => Err(Error::from_port(self.operation, object, error)),
+        }
+    }
+
+    /// The error for a volume that does not exist.
+    pub(super) fn no_volume(&self, volume_id: &str) -> Error {
+        let detail = format!("does not exist in {}", self.directory);
+        self.error(ErrorKind::NotFound, volume_id, detail)
+    }
+
+    /// An error about a volume.
+    pub(super) fn error(
+        &self,
+        kind: ErrorKind,
+        volume_id: &str,
+        detail: impl std::fmt::Display,
+    ) -> Error {
+        Error::new(kind, self.operation, format!("volume {volume_id}"), detail)
+    }
+
+    /// The error of a port call on a path.
+    pub(super) fn failed(&self, path: &HostPath, error: PortError) -> Error {
+        Error::from_port(self.operation, path, error)
+    }
+
+    fn path(&self, name: &str) -> Result<HostPath> {
+        self.directory.join(name).map_err(|error| {
+            let object = self.directory;
+            Error::new(ErrorKind::InvalidArgument, self.operation, object, error)
+        })
+    }
+}
+
+/// A lock, held until it is dropped.
+pub(super) struct Lock<'a> {
+    host: &'a Host,
+    token: LockToken,
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        let unlock = |_| self.host.os().unlock(&self.token, Deadline::Never).ok();
+        if (0..UNLOCK_ATTEMPTS).find_map(unlock).is_none() {
+            tracing::error!("a lock cannot be given back; it goes when this process ends");
+        }
+    }
+}
+
+/// NotFound is an answer, not an error.
+pub(super) fn none_if_missing<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,466 @@
+//! Staging and publishing volumes with the driver `local`.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{GIB, POOL, Rig, STAGING, TARGET, parent, path, publish, stage};
+use csi_node::proto::node_server::Node as _;
+use csi_node::proto::volume_capability::access_mode::Mode;
+use csi_node::proto::volume_usage::Unit;
+use csi_node::proto::*;
+use csi_proxy::clock::Deadline;
+use csi_proxy::os::{At, CreateLink, SetMountPoint};
+use tonic::{Code, Request};
+
+/// A rig with the volume `v`.
+fn with_volume() -> Rig {
+    let rig = Rig::new();
+    rig.create("v", GIB).unwrap();
+    rig
+}
+
+fn link(rig: &Rig, at: &str, target: &str) {
+    let request = CreateLink {
+        at: At::path(&path(at)),
+        target: target.to_owned(),
+    };
+    rig.host()
+        .os()
+        .create_link(&request, Deadline::Never)
+        .unwrap();
+}
+
+fn read_only(request: NodePublishVolumeRequest) -> NodePublishVolumeRequest {
+    NodePublishVolumeRequest {
+        readonly: true,
+        volume_capability: Some(common::capability(Mode::SingleNodeReaderOnly)),
+        ..request
+    }
+}
+
+#[test]
+fn the_life_of_a_volume_leaves_only_its_file() {
+    let rig = with_volume();
+    let file = format!(r"{TARGET}\dir\file.txt");
+    for round in ["first", "second"] {
+        rig.stage("v").unwrap();
+        rig.publish("v").unwrap();
+        if round == "first" {
+            rig.make_directory(parent(&file));
+            rig.write(&file, "content");
+        }
+        assert_eq!(rig.read(&file), "content");
+        rig.unpublish("v").unwrap();
+        rig.unstage("v").unwrap();
+        assert!(!rig.exists(TARGET));
+        assert!(!rig.exists(&format!(r"{STAGING}\dir")));
+    }
+    assert_eq!(
+        rig.tree(POOL),
+        [r"C:\csi\pool\state\", r"C:\csi\pool\v.vhdx"]
+    );
+    rig.delete("v").unwrap();
+    assert_eq!(rig.tree(POOL), [r"C:\csi\pool\state\"]);
+}
+
+#[test]
+fn every_call_again_changes_nothing() {
+    let rig = with_volume();
+    let twice = |call: &dyn Fn()| {
+        call();
+        let before = rig.node.snapshot();
+        call();
+        rig.assert_unchanged(&before);
+    };
+    twice(&|| rig.stage("v").unwrap());
+    twice(&|| rig.publish("v").unwrap());
+    twice(&|| assert_eq!(rig.node_expand("v", TARGET, GIB).unwrap(), GIB));
+    twice(&|| rig.unpublish("v").unwrap());
+    twice(&|| rig.unstage("v").unwrap());
+}
+
+#[test]
+fn the_kubelets_spellings_of_a_path_are_one_path() {
+    let rig = with_volume();
+    let spellings = [
+        STAGING.to_owned(),
+        STAGING[2..].to_owned(),
+        STAGING[2..].replace('\\', "/"),
+        STAGING.replace('\\', "/"),
+        format!("c{}", &STAGING[1..]),
+        format!(r"\\?\{STAGING}"),
+    ];
+    for spelling in &spellings {
+        rig.stage_with(stage("v", spelling, Mode::SingleNodeWriter))
+            .unwrap();
+        rig.publish_with(publish("v", spelling, TARGET)).unwrap();
+    }
+    assert_eq!(rig.tree(parent(TARGET)), [format!("{TARGET} -> {STAGING}")]);
+    rig.unpublish("v").unwrap();
+    for spelling in &spellings {
+        rig.unstage_at("v", spelling).unwrap();
+    }
+}
+
+#[test]
+fn a_volume_that_does_not_exist_is_not_found() {
+    let rig = Rig::new();
+    for id in ["v", "No Id", "a'b", r"..\v"] {
+        assert_eq!(rig.stage(id).unwrap_err().code(), Code::NotFound, "{id}");
+        assert_eq!(rig.publish(id).unwrap_err().code(), Code::NotFound, "{id}");
+        assert_eq!(
+            rig.stats(id, STAGING).unwrap_err().code(),
+            Code::NotFound,
+            "{id}"
+        );
+        let error = rig.node_expand(id, STAGING, GIB).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{id}");
+        rig.unpublish(id).unwrap();
+        rig.unstage(id).unwrap();
+    }
+}
+
+#[test]
+fn missing_fields_are_named() {
+    let rig = with_volume();
+    let before = rig.node.snapshot();
+    let stage = || stage("v", STAGING, Mode::SingleNodeWriter);
+    for (field, request) in [
+        (
+            "volume_id",
+            NodeStageVolumeRequest {
+                volume_id: String::new(),
+                ..stage()
+            },
+        ),
+        (
+            "staging_target_path",
+            NodeStageVolumeRequest {
+                staging_target_path: String::new(),
+                ..stage()
+            },
+        ),
+        (
+            "volume_capability",
+            NodeStageVolumeRequest {
+                volume_capability: None,
+                ..stage()
+            },
+        ),
+    ] {
+        let error = rig.stage_with(request).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(error.message().contains(field), "{}", error.message());
+    }
+    let publish = || publish("v", STAGING, TARGET);
+    for (field, code, request) in [
+        (
+            "volume_id",
+            Code::InvalidArgument,
+            NodePublishVolumeRequest {
+                volume_id: String::new(),
+                ..publish()
+            },
+        ),
+        (
+            "target_path",
+            Code::InvalidArgument,
+            NodePublishVolumeRequest {
+                target_path: String::new(),
+                ..publish()
+            },
+        ),
+        (
+            "volume_capability",
+            Code::InvalidArgument,
+            NodePublishVolumeRequest {
+                volume_capability: None,
+                ..publish()
+            },
+        ),
+        (
+            "staging_target_path",
+            Code::FailedPrecondition,
+            NodePublishVolumeRequest {
+                staging_target_path: String::new(),
+                ..publish()
+            },
+        ),
+    ] {
+        let error = rig.publish_with(request).unwrap_err();
+        assert_eq!(error.code(), code);
+        assert!(error.message().contains(field), "{}", error.message());
+    }
+    for answer in [
+        rig.unstage_at("", STAGING),
+        rig.unstage_at("v", ""),
+        rig.unpublish_at("", TARGET),
+        rig.unpublish_at("v", ""),
+        rig.stats("", STAGING).map(drop),
+        rig.stats("v", "").map(drop),
+        rig.node_expand("", STAGING, GIB).map(drop),
+        rig.node_expand("v", "", GIB).map(drop),
+    ] {
+        assert_eq!(answer.unwrap_err().code(), Code::InvalidArgument);
+    }
+    rig.assert_unchanged(&before);
+}
+
+#[test]
+fn what_is_not_staged_cannot_be_published() {
+    let rig = with_volume();
+    assert_eq!(
+        rig.publish("v").unwrap_err().code(),
+        Code::FailedPrecondition
+    );
+    rig.create("w", GIB).unwrap();
+    rig.stage("w").unwrap();
+    let error = rig.publish("v").unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    assert!(!rig.exists(TARGET));
+}
+
+#[test]
+fn a_volume_is_published_to_several_pods() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    let second = TARGET.replace(r"\p\", r"\q\");
+    rig.publish("v").unwrap();
+    rig.publish_with(publish("v", STAGING, &second)).unwrap();
+    rig.write(&format!(r"{TARGET}\file"), "shared");
+    assert_eq!(rig.read(&format!(r"{second}\file")), "shared");
+    rig.unpublish("v").unwrap();
+    assert_eq!(rig.read(&format!(r"{second}\file")), "shared");
+}
+
+#[test]
+fn something_else_at_the_target_path_stays() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    let others: [&dyn Fn(); 4] = [
+        &|| rig.write(TARGET, "a file"),
+        &|| {
+            rig.make_directory(TARGET);
+            rig.write(&format!(r"{TARGET}\file"), "files");
+        },
+        &|| link(&rig, TARGET, r"C:\elsewhere"),
+        &|| {
+            rig.make_directory(TARGET);
+            let volume = rig
+                .host()
+                .os()
+                .mounted_volume(&At::path(&path(STAGING)), Deadline::Never);
+            let request = SetMountPoint {
+                at: At::path(&path(TARGET)),
+                volume: volume.unwrap(),
+            };
+            rig.host()
+                .os()
+                .set_mount_point(&request, Deadline::Never)
+                .unwrap();
+        },
+    ];
+    for (index, make) in others.into_iter().enumerate() {
+        make();
+        let before = rig.node.snapshot();
+        let error = rig.publish("v").unwrap_err();
+        assert_eq!(error.code(), Code::AlreadyExists, "{index}");
+        rig.assert_unchanged(&before);
+        // A link goes with unpublish, wherever it leads; what else is there stays.
+        let link = index == 2;
+        assert_eq!(rig.unpublish("v").is_ok(), link, "{index}");
+        assert_eq!(rig.exists(TARGET), !link, "{index}");
+        let os = rig.host();
+        let at = At::path(&path(TARGET));
+        if index == 3 {
+            os.os().delete_mount_point(&at, Deadline::Never).unwrap();
+        }
+        os.os().remove_file(&at, Deadline::Never).ok();
+        os.os()
+            .remove_file(
+                &At::path(&path(&format!(r"{TARGET}\file"))),
+                Deadline::Never,
+            )
+            .ok();
+        os.os().remove_directory(&at, Deadline::Never).ok();
+        assert!(!rig.exists(TARGET));
+    }
+}
+
+#[test]
+fn an_empty_directory_at_the_target_path_gives_way() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    rig.make_directory(TARGET);
+    rig.publish("v").unwrap();
+    assert_eq!(rig.tree(parent(TARGET)), [format!("{TARGET} -> {STAGING}")]);
+}
+
+#[test]
+fn a_reader_is_given_a_disk_that_cannot_be_written() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    rig.write(&format!(r"{STAGING}\file"), "kept");
+    rig.unstage("v").unwrap();
+    let reader = || stage("v", STAGING, Mode::SingleNodeReaderOnly);
+    rig.stage_with(reader()).unwrap();
+    rig.stage_with(reader()).unwrap();
+    rig.publish_with(read_only(publish("v", STAGING, TARGET)))
+        .unwrap();
+    assert_eq!(rig.read(&format!(r"{TARGET}\file")), "kept");
+    let write = csi_proxy::os::WriteFile {
+        at: At::path(&path(&format!(r"{TARGET}\file"))),
+        contents: csi_proxy::os::Bytes(b"changed".to_vec()),
+    };
+    rig.host()
+        .os()
+        .write_file(&write, Deadline::Never)
+        .unwrap_err();
+    // The other use needs another stage.
+    assert_eq!(
+        rig.publish("v").unwrap_err().code(),
+        Code::FailedPrecondition
+    );
+    assert_eq!(rig.stage("v").unwrap_err().code(), Code::AlreadyExists);
+    rig.unpublish("v").unwrap();
+    rig.unstage("v").unwrap();
+    rig.stage("v").unwrap();
+    rig.write(&format!(r"{STAGING}\file"), "changed");
+}
+
+#[test]
+fn a_read_only_publish_of_a_volume_staged_writable_is_refused() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    for request in [
+        NodePublishVolumeRequest {
+            readonly: true,
+            ..publish("v", STAGING, TARGET)
+        },
+        read_only(publish("v", STAGING, TARGET)),
+    ] {
+        let error = rig.publish_with(request).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition);
+        assert!(error.message().contains("read"), "{}", error.message());
+    }
+    let reader = stage("v", STAGING, Mode::SingleNodeReaderOnly);
+    assert_eq!(
+        rig.stage_with(reader).unwrap_err().code(),
+        Code::AlreadyExists
+    );
+    assert!(!rig.exists(TARGET));
+}
+
+#[test]
+fn a_volume_that_was_never_written_cannot_be_staged_for_a_reader() {
+    let rig = with_volume();
+    let before = rig.tree(POOL);
+    let reader = stage("v", STAGING, Mode::SingleNodeReaderOnly);
+    let error = rig.stage_with(reader).unwrap_err();
+    assert_eq!(
+        error.code(),
+        Code::FailedPrecondition,
+        "{}",
+        error.message()
+    );
+    assert_eq!(rig.tree(POOL), before);
+    // The refusal left nothing attached.
+    rig.delete("v").unwrap();
+}
+
+#[test]
+fn a_volume_is_staged_at_one_path_at_a_time() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    let other = STAGING.replace(r"\v\", r"\other\");
+    let before = rig.node.snapshot();
+    let error = rig
+        .stage_with(stage("v", &other, Mode::SingleNodeWriter))
+        .unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    assert!(error.message().contains(STAGING), "{}", error.message());
+    // Nor is it taken away from where it is.
+    rig.unstage_at("v", &other).unwrap();
+    rig.assert_unchanged(&before);
+}
+
+#[test]
+fn stats_are_the_volumes_own_in_bytes() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    rig.publish("v").unwrap();
+    for at in [STAGING, TARGET] {
+        let stats = rig.stats("v", at).unwrap();
+        let usage = &stats.usage[0];
+        assert_eq!(usage.unit(), Unit::Bytes);
+        assert!(
+            usage.total < GIB && usage.total > GIB - 64 * common::MIB,
+            "{usage:?}"
+        );
+        assert_eq!(usage.used + usage.available, usage.total);
+        assert!(!stats.volume_condition.unwrap().abnormal);
+    }
+}
+
+#[test]
+fn a_path_of_another_volume_is_not_this_ones() {
+    let rig = with_volume();
+    rig.create("w", GIB).unwrap();
+    rig.stage("v").unwrap();
+    for at in [STAGING, TARGET, r"C:\", r"C:\var", r"C:\nowhere"] {
+        let stats = rig.stats("w", at).unwrap_err();
+        assert!(
+            matches!(stats.code(), Code::NotFound | Code::InvalidArgument),
+            "{at}: {stats:?}"
+        );
+        let expand = rig.node_expand("w", at, GIB).unwrap_err();
+        assert!(
+            matches!(expand.code(), Code::NotFound | Code::InvalidArgument),
+            "{at}: {expand:?}"
+        );
+    }
+}
+
+#[test]
+fn the_node_says_who_it_is() {
+    let mut config = common::config();
+    config.max_volumes = 12;
+    let rig = Rig::with(csi_proxy_sim::SimNode::builder().build(), config);
+    let info = rig
+        .call(
+            rig.plugin
+                .node_get_info(Request::new(NodeGetInfoRequest {})),
+        )
+        .unwrap();
+    assert_eq!((&*info.node_id, info.max_volumes_per_node), ("node-1", 12));
+    let segments = info.accessible_topology.unwrap().segments;
+    assert_eq!(
+        segments,
+        common::map(&[("topology.local.csi-proxy.io/node", "node-1")])
+    );
+}
+
+#[test]
+fn a_volume_taken_away_under_a_staged_path_is_staged_again() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    rig.write(&format!(r"{STAGING}\file"), "kept");
+    let file = At::path(&path(&format!(r"{POOL}\v.vhdx")));
+    rig.host()
+        .os()
+        .detach_virtual_disk(&file, Deadline::Never)
+        .unwrap();
+    assert_eq!(
+        rig.publish("v").unwrap_err().code(),
+        Code::FailedPrecondition
+    );
+    rig.stage("v").unwrap();
+    assert_eq!(rig.read(&format!(r"{STAGING}\file")), "kept");
+    rig.host()
+        .os()
+        .detach_virtual_disk(&file, Deadline::Never)
+        .unwrap();
+    rig.unstage("v").unwrap();
+    rig.delete("v").unwrap();
+}
