@@ -255,7 +255,7 @@ fn add(call: &mut MethodCall<'_>, id: DiskId, request: &Request) -> Result<(), u
     medium.partitions.push(partition);
     medium.write_tables();
     if let Some(volume) = seen {
-        call.state.storage.seen.insert(volume, id);
+        call.state.storage.notes.volumes.insert(volume, id);
     }
     Ok(())
 }

@@ -79,17 +79,32 @@ pub struct Storage {
     pub jobs: Vec<Job>,
     /// Calls whose work was cut off and who were not told yet.
     cut_off: Vec<CallId>,
-    /// Where volumes were last seen. It may be wrong: whoever uses it looks.
-    seen: BTreeMap<VolumeId, DiskId>,
+    notes: Notes,
+}
+
+/// What makes the model fast and ids distinct. It says nothing about the node, so that two
+/// nodes are equal whatever theirs are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Notes {
     /// The last id that was given to something.
     last_id: u64,
+    /// Where volumes were last seen. It may be wrong: whoever uses it looks.
+    volumes: BTreeMap<VolumeId, DiskId>,
+    /// The same for numbers of disks.
+    numbers: BTreeMap<u32, DiskId>,
+}
+
+impl PartialEq for Notes {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Storage {
     /// A number that nothing else has.
     fn next_id(&mut self) -> u64 {
-        self.last_id += 1;
-        self.last_id
+        self.notes.last_id += 1;
+        self.notes.last_id
     }
 
     /// Whether a disk has that number, found or not.
@@ -108,6 +123,7 @@ impl Storage {
 
     fn add_disk(&mut self, id: DiskId, disk: Disk) {
         self.note_volumes(id, disk.medium);
+        self.notes.numbers.insert(disk.number, id);
         self.disks.insert(id, disk);
     }
 
@@ -120,15 +136,21 @@ impl Storage {
             .partitions
             .iter()
             .filter_map(|one| one.volume.clone());
-        self.seen.extend(volumes.map(|volume| (volume, id)));
+        self.notes
+            .volumes
+            .extend(volumes.map(|volume| (volume, id)));
     }
 
     /// The disk with that number, if Windows has found it.
     pub fn disk_by_number(&self, number: u32) -> Option<(DiskId, &Disk)> {
-        self.disks
-            .iter()
+        let is_it =
+            |id: &DiskId, disk: &Disk| disk.number == number && !self.hidden.contains_key(id);
+        let noted = self.notes.numbers.get(&number);
+        noted
+            .and_then(|id| self.disks.get_key_value(id))
+            .filter(|(id, disk)| is_it(id, disk))
+            .or_else(|| self.disks.iter().find(|(id, disk)| is_it(id, disk)))
             .map(|(id, disk)| (*id, disk))
-            .find(|(id, disk)| disk.number == number && !self.hidden.contains_key(id))
     }
 
     /// A disk with what it holds, if Windows has found it.

@@ -327,7 +327,7 @@ fn delete_object(call: &mut MethodCall<'_>) -> PortResult<Reply> {
         medium.write_tables();
     }
     if let Some(volume) = &target.partition.volume {
-        call.state.storage.seen.remove(volume);
+        call.state.storage.notes.volumes.remove(volume);
         crate::fs::drop_tree(call.state, volume);
     }
     done(0)

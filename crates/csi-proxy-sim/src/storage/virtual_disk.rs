@@ -128,8 +128,6 @@ fn create(state: &mut State, request: &CreateVirtualDisk) -> PortResult<()> {
     let made = crate::fs::create_virtual_disk_file(state, &request.at, id);
     if made.is_err() {
         forget_medium(state, id);
-        // Nothing has changed.
-        state.storage.last_id = seed - 1;
     }
     made
 }

@@ -187,3 +187,16 @@ fn a_file_takes_what_was_written_to_it() {
     });
     assert_eq!(size(), 36 * MIB);
 }
+
+#[test]
+fn a_file_that_comes_and_goes_leaves_the_node_as_it_was() {
+    let node = SimNode::builder().build();
+    let before = node.snapshot();
+    let process = node.process();
+    let rig = Rig { node, process };
+    rig.create(100 * MIB).unwrap();
+    rig.attach(false).unwrap();
+    rig.detach().unwrap();
+    rig.process.os().remove_file(&Rig::at(), NOW).unwrap();
+    assert_eq!(rig.node.snapshot(), before);
+}

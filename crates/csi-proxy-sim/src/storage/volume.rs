@@ -45,7 +45,11 @@ impl Storage {
 
     /// The volume of that name, if it is there at present.
     pub(crate) fn volume(&self, id: &VolumeId) -> Option<Volume<'_>> {
-        let seen = self.seen.get(id).and_then(|disk| self.found(*disk));
+        let seen = self
+            .notes
+            .volumes
+            .get(id)
+            .and_then(|disk| self.found(*disk));
         seen.and_then(|disk| disk.volumes().find(|volume| volume.id == id))
             .or_else(|| self.volumes().find(|volume| volume.id == id))
     }
@@ -80,6 +84,7 @@ pub(crate) fn detach(state: &mut State, id: DiskId) {
     let Some(disk) = storage.disks.remove(&id) else {
         return;
     };
+    storage.notes.numbers.remove(&disk.number);
     match storage.virtual_disks.get_mut(&disk.medium) {
         Some(file) => file.attached = None,
         None => {
@@ -99,7 +104,7 @@ pub(crate) fn forget_medium(state: &mut State, id: MediumId) {
         .iter()
         .filter_map(|one| one.volume.as_ref())
     {
-        state.storage.seen.remove(volume);
+        state.storage.notes.volumes.remove(volume);
         crate::fs::drop_tree(state, volume);
     }
 }
