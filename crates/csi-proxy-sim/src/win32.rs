@@ -47,6 +47,7 @@ win32! {
     ERROR_SYMLINK_CLASS_DISABLED = 1463, "The symbolic link's type is disabled.";
     ERROR_CANT_ACCESS_FILE = 1920, "The file cannot be accessed by the system.";
     ERROR_CANT_RESOLVE_FILENAME = 1921, "The name of the file cannot be resolved.";
+    ERROR_OPEN_FILES = 2401, "This network connection has files open.";
     ERROR_NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";
     ERROR_INVALID_REPARSE_DATA = 4392, "The data in the reparse point is invalid.";
     ERROR_REPARSE_TAG_MISMATCH = 4394, "The tags of the request and the reparse point differ.";

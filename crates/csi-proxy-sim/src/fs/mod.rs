@@ -209,6 +209,12 @@ pub(crate) fn make_share(state: &mut State, server: &str, share: &str, size: u64
     state.fs.shares.insert(key, Share { size, tree });
 }
 
+/// Whether a program has a file on the share open.
+pub(crate) fn share_has_open_files(state: &State, server: &str, share: &str) -> bool {
+    let share = state.fs.shares.get(&share_key(server, share));
+    share.is_some_and(|share| share.tree.nodes().any(|node| node.open))
+}
+
 /// A share is gone, and its files with it.
 pub(crate) fn drop_share(state: &mut State, server: &str, share: &str) {
     state.fs.shares.remove(&share_key(server, share));

@@ -286,6 +286,7 @@ impl Services {
         match service {
             _ if service.removed => return 16,
             _ if service.start_mode == StartMode::Disabled => return 14,
+            // Also while it starts or stops: assumed.
             _ if service.state != ServiceState::Stopped => return 10,
             _ => {}
         }

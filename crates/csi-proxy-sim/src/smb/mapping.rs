@@ -17,7 +17,7 @@ use crate::password::Password;
 use crate::state::State;
 use crate::win32::{
     ERROR_ALREADY_ASSIGNED, ERROR_BAD_NET_NAME, ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED,
-    ERROR_SESSION_CREDENTIAL_CONFLICT, hresult_from_win32,
+    ERROR_OPEN_FILES, ERROR_SESSION_CREDENTIAL_CONFLICT, hresult_from_win32,
 };
 
 /// `MSFT_SmbGlobalMapping.Status`.
@@ -210,14 +210,18 @@ impl Smb {
 }
 
 fn remove(call: &mut MethodCall<'_>) -> PortResult<Reply> {
-    // Without `Force` a mapping with open files stays; the node's files are never left open
-    // by the calls that this library makes.
-    call.boolean("Force")?;
+    let force = call.boolean("Force")?.unwrap_or(false);
     let wanted = call.key;
-    call.state
-        .smb
-        .mappings
-        .retain(|mapping| key(mapping) != wanted);
+    let mappings = call.state.smb.mappings.iter();
+    let names = mappings.filter(|mapping| key(mapping) == wanted);
+    let mut names = names.filter_map(Mapping::names);
+    let in_use =
+        names.any(|(server, share)| crate::fs::share_has_open_files(call.state, server, share));
+    if in_use && !force {
+        return Err(refusal(&call.api, ERROR_OPEN_FILES));
+    }
+    let mappings = &mut call.state.smb.mappings;
+    mappings.retain(|mapping| key(mapping) != wanted);
     done(0)
 }
 

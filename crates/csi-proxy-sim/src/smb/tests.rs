@@ -179,6 +179,22 @@ fn a_share_that_is_removed_under_its_mapping_is_gone() {
 }
 
 #[test]
+fn a_mapping_with_open_files_is_removed_by_force_only() {
+    let (node, host) = node();
+    assert_eq!(run(&host, &with(r"\\s\a", "u:p")), 0);
+    node.change(|state| {
+        let open = crate::fs::FileChange::Open(true);
+        state.put_file(r"\\s\a\f", b"1").unwrap();
+        state.change_file(r"\\s\a\f", open).unwrap();
+    });
+    let mapping = mappings(&host).remove(0);
+    let gently = Invoke::on(Namespace::Smb, CLASS, &mapping.path, "Remove");
+    assert_eq!(run(&host, &gently), 2401);
+    assert_eq!(remove(&host, &mapping), 0);
+    assert_eq!(mappings(&host).len(), 0);
+}
+
+#[test]
 fn a_mapping_with_a_drive_is_reached_by_the_drive() {
     let (_, host) = node();
     assert_eq!(reach(&host, r"G:\"), 3);

@@ -222,5 +222,3 @@ pub(crate) fn reboot(state: &mut State) {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod virtual_disk_tests;

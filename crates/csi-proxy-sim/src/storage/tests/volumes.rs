@@ -1,115 +1,6 @@
-//! The rules, one test each.
-
-use csi_proxy::cim::{Invoke, Namespace, Object, Query};
-use csi_proxy::clock::Deadline;
-use csi_proxy::os::ReadRange;
-use csi_proxy::port::PortError;
-use csi_proxy::{DevicePath, DiskNumber};
+//! Volumes, their formats and sizes, and the bytes on them.
 
 use super::*;
-use crate::{Process, SimNode};
-
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
-const NOW: Deadline = Deadline::Never;
-
-/// A node with a system disk and the given disk as number 1.
-fn node_with(disk: SimDisk) -> (SimNode, Process) {
-    let node = SimNode::builder().disk(disk).build();
-    let process = node.process();
-    (node, process)
-}
-
-fn query(process: &Process, query: Query) -> Vec<Object> {
-    process.cim().query(&query, NOW).unwrap()
-}
-
-fn disk(process: &Process, number: u32, properties: &[&str]) -> Object {
-    let wanted = Query::new(Namespace::Storage, "MSFT_Disk", properties).with("Number", number);
-    query(process, wanted).remove(0)
-}
-
-fn partitions(process: &Process, number: u32) -> Vec<Object> {
-    let properties = [
-        "PartitionNumber",
-        "Offset",
-        "Size",
-        "GptType",
-        "AccessPaths",
-        "Guid",
-    ];
-    let wanted = Query::new(Namespace::Storage, "MSFT_Partition", &properties);
-    query(process, wanted.with("DiskNumber", number))
-}
-
-fn volumes_of(process: &Process, partition: &Object) -> Vec<Object> {
-    let request = csi_proxy::cim::Associators::new(
-        Namespace::Storage,
-        &partition.path,
-        "MSFT_PartitionToVolume",
-        "MSFT_Volume",
-        &[
-            "UniqueId",
-            "FileSystemType",
-            "Size",
-            "SizeRemaining",
-            "FileSystemLabel",
-        ],
-    );
-    process.cim().associators(&request, NOW).unwrap()
-}
-
-/// Calls a method and answers its return value.
-fn call(process: &Process, class: &str, object: &Object, method: Invoke) -> u32 {
-    let invoke = Invoke {
-        arguments: method.arguments,
-        ..Invoke::on(Namespace::Storage, class, &object.path, &method.method)
-    };
-    process.cim().invoke(&invoke, NOW).unwrap().return_value
-}
-
-fn method(name: &str) -> Invoke {
-    Invoke::on_class(Namespace::Storage, "", name)
-}
-
-fn on_disk(process: &Process, wanted: Invoke) -> u32 {
-    let object = disk(process, 1, &["Number"]);
-    call(process, "MSFT_Disk", &object, wanted)
-}
-
-fn on_last_partition(process: &Process, wanted: Invoke) -> u32 {
-    let object = partitions(process, 1).pop().unwrap();
-    call(process, "MSFT_Partition", &object, wanted)
-}
-
-fn last_volume(process: &Process) -> Object {
-    volumes_of(process, &partitions(process, 1).pop().unwrap()).remove(0)
-}
-
-fn on_last_volume(process: &Process, wanted: Invoke) -> u32 {
-    call(process, "MSFT_Volume", &last_volume(process), wanted)
-}
-
-fn number(object: &Object, property: &str) -> u64 {
-    object.properties[property].as_u64().unwrap()
-}
-
-fn read(process: &Process, device: &str, offset: u64, length: u32) -> Vec<u8> {
-    let request = ReadRange {
-        device: DevicePath(device.to_owned()),
-        offset,
-        length,
-    };
-    process.os().read_range(&request, NOW).unwrap().0
-}
-
-fn create_partition() -> Invoke {
-    method("CreatePartition").with("UseMaximumSize", true)
-}
-
-fn format_ntfs() -> Invoke {
-    method("Format").with("FileSystem", "NTFS")
-}
 
 #[test]
 fn a_raw_disk_becomes_an_ntfs_volume_in_three_steps() {
@@ -151,18 +42,6 @@ fn a_volume_is_named_after_its_gpt_partition() {
 }
 
 #[test]
-fn initialising_twice_is_refused() {
-    let (_, process) = node_with(SimDisk::gpt(GIB));
-    assert_eq!(on_disk(&process, method("Initialize")), 41001);
-}
-
-#[test]
-fn a_disk_too_small_for_gpt_is_refused() {
-    let (_, process) = node_with(SimDisk::raw(8 * MIB));
-    assert_eq!(on_disk(&process, method("Initialize")), 41014);
-}
-
-#[test]
 fn c06_a_read_only_disk_refuses_partition_and_format() {
     let (node, process) = node_with(SimDisk::gpt(GIB).read_only());
     assert_eq!(on_disk(&process, create_partition()), 41002);
@@ -177,18 +56,6 @@ fn c06_a_read_only_disk_refuses_partition_and_format() {
 }
 
 #[test]
-fn c06_the_flag_of_a_write_protected_disk_comes_back_with_a_refresh() {
-    let (_, process) = node_with(SimDisk::ntfs(GIB).write_protected());
-    let clear = method("SetAttributes").with("IsReadOnly", false);
-    assert_eq!(on_disk(&process, clear), 0);
-    let read_only =
-        |process: &Process| disk(process, 1, &["IsReadOnly"]).properties["IsReadOnly"].as_bool();
-    assert_eq!(read_only(&process), Some(false));
-    assert_eq!(on_disk(&process, method("Refresh")), 0);
-    assert_eq!(read_only(&process), Some(true));
-}
-
-#[test]
 fn c05_an_offline_disk_has_partitions_but_no_volumes() {
     let (_, process) = node_with(SimDisk::ntfs(GIB).offline());
     assert_eq!(on_disk(&process, create_partition()), 41003);
@@ -196,57 +63,6 @@ fn c05_an_offline_disk_has_partitions_but_no_volumes() {
     assert!(volumes_of(&process, &partition).is_empty());
     assert_eq!(on_disk(&process, method("Online")), 0);
     assert_eq!(volumes_of(&process, &partition).len(), 1);
-}
-
-#[test]
-fn c05_a_slow_disk_is_offline_for_two_queries_after_online() {
-    let (_, process) = node_with(SimDisk::ntfs(GIB).offline().slow_online(2));
-    let object = disk(&process, 1, &["Number"]);
-    assert_eq!(call(&process, "MSFT_Disk", &object, method("Online")), 0);
-    let offline = || disk(&process, 1, &["IsOffline"]).properties["IsOffline"].as_bool();
-    assert_eq!(
-        [offline(), offline(), offline()],
-        [Some(true), Some(true), Some(false)]
-    );
-}
-
-#[test]
-fn a_letter_that_is_taken_leaves_a_partition_and_42002() {
-    let (_, process) = node_with(SimDisk::gpt(GIB));
-    assert_eq!(
-        on_disk(&process, create_partition().with("DriveLetter", "C")),
-        42002
-    );
-    assert_eq!(partitions(&process, 1).len(), 2);
-}
-
-#[test]
-fn size_and_maximum_size_exclude_each_other() {
-    let (_, process) = node_with(SimDisk::gpt(GIB));
-    assert_eq!(on_disk(&process, method("CreatePartition")), 40005);
-    assert_eq!(
-        on_disk(&process, create_partition().with("Size", 64 * MIB)),
-        40005
-    );
-}
-
-#[test]
-fn a_partition_larger_than_what_is_free_is_refused() {
-    let (_, process) = node_with(SimDisk::gpt(GIB));
-    assert_eq!(
-        on_disk(&process, method("CreatePartition").with("Size", GIB)),
-        40000
-    );
-}
-
-#[test]
-fn the_boot_disk_does_not_go_offline() {
-    let (_, process) = node_with(SimDisk::raw(GIB));
-    let system = disk(&process, 0, &["IsBoot"]);
-    assert_eq!(
-        call(&process, "MSFT_Disk", &system, method("Offline")),
-        41009
-    );
 }
 
 #[test]
@@ -416,61 +232,59 @@ fn a_reboot_cuts_a_format_off_and_leaves_content_on_a_raw_volume() {
 }
 
 #[test]
-fn the_number_of_a_removed_disk_is_given_to_the_next() {
-    let (node, process) = node_with(SimDisk::raw(GIB).serial("old"));
-    let old = disk(&process, 1, &["SerialNumber"]);
-    node.detach_disk(DiskNumber(1)).unwrap();
-    assert_eq!(
-        node.attach_disk(&SimDisk::raw(GIB).serial("new")),
-        DiskNumber(1)
-    );
-    let new = disk(&process, 1, &["SerialNumber"]);
-    assert_eq!(new.properties["SerialNumber"].as_str(), Some("new"));
-    let invoke = Invoke::on(Namespace::Storage, "MSFT_Disk", &old.path, "Initialize");
-    assert!(process.cim().invoke(&invoke, NOW).is_err());
+fn c08_a_dynamic_disk_and_a_linux_partition_have_no_volumes() {
+    for kind in [SimKind::Dynamic, SimKind::Linux] {
+        for disk in [SimDisk::gpt(GIB), SimDisk::mbr(GIB)] {
+            let partition = SimPartition::of(Content::Unknown).kind(kind);
+            let (_, process) = node_with(disk.partition(partition));
+            let last = partitions(&process, 1).pop().unwrap();
+            assert!(volumes_of(&process, &last).is_empty(), "{kind:?}");
+            let first = read(&process, r"\\.\PhysicalDrive1", 0, 1 << 20);
+            assert!(first.iter().any(|byte| *byte != 0), "{kind:?}");
+        }
+    }
 }
 
 #[test]
-fn a_disk_that_was_taken_away_comes_back_with_what_it_holds() {
+fn access_paths_come_and_go_with_their_codes() {
     let (node, process) = node_with(SimDisk::ntfs(GIB));
-    let before = last_volume(&process);
-    let medium = node.detach_disk(DiskNumber(1)).unwrap();
-    assert!(partitions(&process, 1).is_empty());
-    assert_eq!(node.reattach_disk(medium), Some(DiskNumber(1)));
-    assert_eq!(last_volume(&process), before);
-}
-
-#[test]
-fn a_late_disk_is_found_after_rescans_or_in_time() {
-    let seconds = std::time::Duration::from_secs;
-    let node = SimNode::builder()
-        .disk(SimDisk::raw(GIB).after_rescans(2))
-        .disk(SimDisk::raw(GIB).after(seconds(60)))
-        .build();
-    let process = node.process();
-    let count = || {
-        let all = Query::new(Namespace::Storage, "MSFT_Disk", &["Number"]);
-        query(&process, all).len()
+    node.change(|state| state.put_directory(r"C:\mnt").unwrap());
+    let add =
+        |path: &str| on_last_partition(&process, method("AddAccessPath").with("AccessPath", path));
+    let remove = |path: &str| {
+        on_last_partition(
+            &process,
+            method("RemoveAccessPath").with("AccessPath", path),
+        )
     };
-    let rescan = Invoke::on_class(
-        Namespace::Storage,
-        "MSFT_StorageSetting",
-        "UpdateHostStorageCache",
+    let paths = || partitions(&process, 1).pop().unwrap().properties["AccessPaths"].clone();
+    let volume = last_volume(&process).properties["UniqueId"].clone();
+    assert_eq!(paths(), vec![volume.clone()].into());
+    assert_eq!(
+        [add("C:"), add(r"C:\nowhere"), add("E:"), add(r"C:\mnt")],
+        [42002, 42007, 0, 0]
     );
-    let rescan = || process.cim().invoke(&rescan, NOW).unwrap().return_value;
-    assert_eq!((count(), rescan(), count()), (1, 0, 1));
-    assert_eq!((rescan(), count()), (0, 2));
-    node.clock().advance(seconds(60));
-    assert_eq!(count(), 3);
+    let all: Vec<_> = [r"E:\", r"C:\mnt\"]
+        .into_iter()
+        .map(csi_proxy::cim::Value::from)
+        .collect();
+    assert_eq!(paths(), [all, vec![volume.clone()]].concat().into());
+    assert_eq!(remove(volume.as_str().unwrap()), 42005);
+    assert_eq!(
+        [remove("F:"), remove("E:"), remove(r"C:\mnt")],
+        [42007, 0, 0]
+    );
+    assert_eq!(paths(), vec![volume].into());
 }
 
 #[test]
-fn reading_changes_nothing() {
-    let (node, process) = node_with(SimDisk::ntfs(GIB));
-    let before = node.snapshot();
-    last_volume(&process);
-    disk(&process, 1, PROPERTIES_OF_A_DISK);
-    assert_eq!(node.snapshot(), before);
+fn a_deleted_partition_takes_its_volume_and_the_boot_partition_stays() {
+    let (_, process) = node_with(SimDisk::ntfs(GIB));
+    assert_eq!(on_last_partition(&process, method("DeleteObject")), 0);
+    assert_eq!(partitions(&process, 1).len(), 1);
+    let boot = partitions(&process, 0).pop().unwrap();
+    assert_eq!(
+        call(&process, "MSFT_Partition", &boot, method("DeleteObject")),
+        6
+    );
 }
-
-const PROPERTIES_OF_A_DISK: &[&str] = &["Size", "LargestFreeExtent", "OperationalStatus"];
