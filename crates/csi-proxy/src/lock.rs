@@ -1,7 +1,9 @@
-//! The lock of a disk: one operation at a time changes it, over all processes of the node.
+//! The lock of a disk or a share: one operation at a time changes it, over all processes of
+//! the node.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::clock::Deadline;
 use crate::error::{ErrorKind, Result};
@@ -10,8 +12,14 @@ use crate::operation::Operation;
 use crate::os::{LockName, LockToken};
 use crate::port::{CallId, PortError};
 
-/// Locks whose operation has ended while a call of it went on in Windows. They are given
-/// back once those calls have ended.
+/// How long an operation on a share waits for another one: several volumes of one share come
+/// at the same time.
+const SHARE_PATIENCE: Duration = Duration::from_secs(10);
+const SHARE_POLL: Duration = Duration::from_millis(100);
+
+/// Locks whose operation has ended while a call of it went on in Windows, and those that
+/// could not be given back. They are given back at a later attempt to take a lock, once
+/// those calls have ended.
 #[derive(Debug, Default)]
 pub(crate) struct KeptLocks(Mutex<Vec<Kept>>);
 
@@ -22,28 +30,52 @@ struct Kept {
 }
 
 /// A lock that is held. Dropping it gives it back, unless a call under it still runs.
-pub(crate) struct DiskLock<'a> {
+pub(crate) struct Lock<'a> {
     host: &'a Host,
     token: LockToken,
     running: RefCell<Vec<CallId>>,
 }
 
-impl<'a> DiskLock<'a> {
+impl<'a> Lock<'a> {
     /// Takes the lock of the disk with that unique id.
     ///
     /// # Errors
     /// `Aborted` when another operation holds it, in this process or another.
-    pub(crate) fn take(operation: &Operation<'a>, unique_id: &str) -> Result<Self> {
+    pub(crate) fn of_disk(operation: &Operation<'a>, unique_id: &str) -> Result<Self> {
+        Self::take(operation, "disk", unique_id)
+    }
+
+    /// Takes the lock of the share, `\\server\share` in lower case, and waits a while for it.
+    ///
+    /// # Errors
+    /// `Aborted` when another operation holds it for longer.
+    pub(crate) fn of_share(operation: &Operation<'a>, share: &str) -> Result<Self> {
+        let patience = operation.os().deadline_in(SHARE_PATIENCE);
+        loop {
+            match Self::take(operation, "share", share) {
+                Err(error)
+                    if error.kind() == ErrorKind::Aborted
+                        && !patience.has_passed(operation.os().now()) =>
+                {
+                    operation.pause(SHARE_POLL, format_args!("share {share}"), "its lock")?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn take(operation: &Operation<'a>, kind: &str, id: &str) -> Result<Self> {
         let host = operation.host();
         host.kept_locks().sweep(host, operation.deadline());
-        let name = LockName(format!("disk:{unique_id}"));
-        let object = format!("disk {unique_id}");
+        let name = LockName(format!("{kind}:{id}"));
+        let object = format!("{kind} {id}");
         let token = host
             .os()
             .try_lock(&name, operation.deadline())
             .map_err(|error| operation.port_error(&object, error))?
             .ok_or_else(|| {
-                let detail = "another operation works on this disk; try again when it has ended";
+                let detail =
+                    format!("another operation works on this {kind}; try again when it has ended");
                 operation.error(ErrorKind::Aborted, &object, detail)
             })?;
         Ok(Self {
@@ -62,12 +94,11 @@ impl<'a> DiskLock<'a> {
     }
 }
 
-impl Drop for DiskLock<'_> {
+impl Drop for Lock<'_> {
     fn drop(&mut self) {
         let running = self.running.take();
-        match running.is_empty() {
-            true => give_back(self.host, self.token),
-            false => self.host.kept_locks().keep(self.token, running),
+        if !running.is_empty() || !give_back(self.host, self.token) {
+            self.host.kept_locks().keep(self.token, running);
         }
     }
 }
@@ -80,10 +111,12 @@ impl KeptLocks {
     /// Gives back the locks whose calls have ended.
     fn sweep(&self, host: &Host, deadline: Deadline) {
         // Not under the mutex: the port may take its time.
-        for kept in self.entries().clone() {
+        let all = self.entries().clone();
+        for kept in all {
             // Without an answer the call is taken to run.
             let runs = |id: &CallId| host.cim().is_running(id, deadline).unwrap_or(true);
             if !kept.running.iter().any(runs) && self.forget(kept.token) {
+                // What Windows refuses a second time it has given back by itself.
                 give_back(host, kept.token);
             }
         }
@@ -102,8 +135,7 @@ impl KeptLocks {
     }
 }
 
-/// A lock that cannot be given back belongs to a process or a node that has ended, and
-/// Windows has given it back.
-fn give_back(host: &Host, token: LockToken) {
-    let _ = host.os().unlock(&token, Deadline::Never);
+/// Whether Windows has taken the lock back.
+fn give_back(host: &Host, token: LockToken) -> bool {
+    host.os().unlock(&token, Deadline::Never).is_ok()
 }

@@ -8,7 +8,7 @@ use crate::cim::{Associators, Invoke, Object, ObjectPath, Query, Target};
 use crate::clock::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::Host;
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::os::Os;
 use crate::port::{PortError, PortResult};
 use crate::row::Row;
@@ -25,7 +25,7 @@ pub(crate) struct Operation<'a> {
     host: &'a Host,
     name: &'static str,
     deadline: Deadline,
-    lock: Option<&'a DiskLock<'a>>,
+    lock: Option<&'a Lock<'a>>,
 }
 
 /// What a method that has not failed answered.
@@ -48,8 +48,8 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// The same under the lock of a disk, which then lasts as long as its calls do.
-    pub(crate) fn under(self, lock: &'a DiskLock<'a>) -> Self {
+    /// The same under a lock, which then lasts as long as its calls do.
+    pub(crate) fn under(self, lock: &'a Lock<'a>) -> Self {
         Self {
             lock: Some(lock),
             ..self

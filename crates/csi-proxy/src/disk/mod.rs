@@ -16,7 +16,7 @@ use crate::error::{ErrorKind, Result};
 use crate::host::Host;
 use crate::ids::DiskNumber;
 use crate::locator::{DiskLocation, Locator};
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::row::Row;
 
@@ -174,7 +174,7 @@ impl<'a> Disk<'a> {
             return Ok(());
         }
         first.check_not_the_nodes_own(&operation)?;
-        let lock = DiskLock::take(&operation, &first.unique_id)?;
+        let lock = Lock::of_disk(&operation, &first.unique_id)?;
         let operation = operation.under(&lock);
         let mut asked = false;
         loop {
@@ -203,7 +203,7 @@ impl<'a> Disk<'a> {
             return Ok(());
         }
         first.check_not_the_nodes_own(&operation)?;
-        let lock = DiskLock::take(&operation, &first.unique_id)?;
+        let lock = Lock::of_disk(&operation, &first.unique_id)?;
         let operation = operation.under(&lock);
         steps::clear_read_only(&operation, &first.again(&operation)?)?;
         if first.style != PartitionStyle::Raw && !first.offline {

@@ -5,7 +5,7 @@ use super::layout::{Layout, layout};
 use super::steps;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DiskNumber;
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::operation::Operation;
 
 /// What is to be done next.
@@ -29,7 +29,7 @@ struct Asked {
 
 pub(super) fn partition(operation: &Operation<'_>, number: DiskNumber) -> Result<()> {
     let disk = DiskInfo::by_number(operation, number)?;
-    let lock = DiskLock::take(operation, &disk.unique_id)?;
+    let lock = Lock::of_disk(operation, &disk.unique_id)?;
     let operation = &operation.under(&lock);
     let mut asked = Asked::default();
     loop {

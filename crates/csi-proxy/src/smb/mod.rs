@@ -1,5 +1,8 @@
 //! Shares: the global mappings through which every process of the node reaches them.
 //!
+//! What changes a share's mapping holds the lock of the share, over all processes; who finds
+//! it taken waits for up to 10 s, then it is [`ErrorKind::Aborted`].
+//!
 //! Source: `MSFT_SmbGlobalMapping`, which has the properties of `MSFT_SmbMapping`,
 //! <https://learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping>.
 
@@ -10,6 +13,7 @@ use crate::cim::{Invoke, Namespace, ObjectPath, Query};
 use crate::clock::Deadline;
 use crate::error::{Code, ErrorKind, Result};
 use crate::host::Host;
+use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::os::{At, Reach};
 
@@ -86,6 +90,8 @@ impl Smb<'_> {
         deadline: Deadline,
     ) -> Result<()> {
         let operation = self.operation("smb new global mapping", deadline);
+        let lock = Lock::of_share(&operation, remote.share())?;
+        let operation = operation.under(&lock);
         let mappings = find(&operation, remote)?;
         let plan = match mappings.is_empty() {
             true => Plan::Create,
@@ -112,6 +118,8 @@ impl Smb<'_> {
     /// Removes the mapping of the share, also while it is in use. No mapping is success.
     pub fn remove_global_mapping(&self, remote: &SharePath, deadline: Deadline) -> Result<()> {
         let operation = self.operation("smb remove global mapping", deadline);
+        let lock = Lock::of_share(&operation, remote.share())?;
+        let operation = operation.under(&lock);
         let mappings = find(&operation, remote)?;
         remove(&operation, remote, &mappings)
     }
@@ -124,7 +132,7 @@ impl Smb<'_> {
     }
 
     /// Maps the share for one more volume. `users` are the users (nothing for none) of all
-    /// volumes that use the share on this node now, as the caller counts them.
+    /// volumes that use the share on this node or are about to, as the caller counts them.
     ///
     /// While the share is in use, its mapping serves one user: another is refused, and a
     /// mapping that works is kept. A dead one is made again with the volume's own
@@ -151,6 +159,8 @@ impl Smb<'_> {
             );
             return Err(operation.error(ErrorKind::FailedPrecondition, remote.share(), detail));
         }
+        let lock = Lock::of_share(&operation, remote.share())?;
+        let operation = operation.under(&lock);
         let mappings = find(&operation, remote)?;
         let plan = match mappings.is_empty() {
             true => Plan::Create,
@@ -180,6 +190,8 @@ impl Smb<'_> {
             return Ok(false);
         }
         let operation = self.operation("smb release global mapping", deadline);
+        let lock = Lock::of_share(&operation, remote.share())?;
+        let operation = operation.under(&lock);
         let mappings = find(&operation, remote)?;
         remove(&operation, remote, &mappings).map(|()| true)
     }

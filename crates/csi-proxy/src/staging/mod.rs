@@ -15,7 +15,7 @@ use crate::clock::Deadline;
 use crate::error::{ErrorKind, Result};
 use crate::host::Host;
 use crate::ids::{DiskNumber, VolumeId};
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::path::HostPath;
 use crate::volume::FormatOptions;
@@ -83,7 +83,7 @@ impl Staging<'_> {
     pub fn stage(&self, request: &StageRequest, deadline: Deadline) -> Result<Staged> {
         let operation = Operation::new(self.host, "stage", deadline);
         request.format.check(operation.name())?;
-        let lock = DiskLock::take(&operation, &request.disk)?;
+        let lock = Lock::of_disk(&operation, &request.disk)?;
         let operation = &operation.under(&lock);
         let mut asked = BTreeSet::new();
         let mut before: Option<Observed> = None;

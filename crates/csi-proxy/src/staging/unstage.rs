@@ -4,7 +4,7 @@ use super::observe::{AtPath, at_path};
 use crate::disk::info::PartitionInfo;
 use crate::error::{ErrorKind, Result};
 use crate::ids::VolumeId;
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::os::{At, Reparse};
 use crate::path::HostPath;
@@ -41,12 +41,12 @@ pub(super) fn unstage(
 
 /// The lock of the disk that a volume is on. A volume without one needs none: the library
 /// changes no other.
-fn lock<'a>(operation: &Operation<'a>, volume: &VolumeInfo) -> Result<Option<DiskLock<'a>>> {
+fn lock<'a>(operation: &Operation<'a>, volume: &VolumeInfo) -> Result<Option<Lock<'a>>> {
     let Some(partition) = PartitionInfo::of_volume(operation, &volume.object)? else {
         return Ok(None);
     };
     match partition.disk(operation)? {
-        Some(disk) => DiskLock::take(operation, &disk.unique_id).map(Some),
+        Some(disk) => Lock::of_disk(operation, &disk.unique_id).map(Some),
         None => Ok(None),
     }
 }

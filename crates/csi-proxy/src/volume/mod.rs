@@ -12,7 +12,7 @@ use crate::format_record;
 use crate::host::Host;
 use crate::ids::{DiskNumber, VolumeId};
 use crate::links::Walk;
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::os::At;
 
@@ -139,7 +139,7 @@ impl<'a> Volume<'a> {
         let operation = self.operation("volume format", deadline);
         options.check(operation.name())?;
         let first = Placed::of(&operation, id)?;
-        let lock = DiskLock::take(&operation, &first.disk.unique_id)?;
+        let lock = Lock::of_disk(&operation, &first.disk.unique_id)?;
         let operation = &operation.under(&lock);
         let placed = Placed::of(operation, id)?;
         if placed.disk.unique_id != first.disk.unique_id {

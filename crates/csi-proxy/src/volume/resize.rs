@@ -6,7 +6,7 @@ use crate::disk::info::PartitionInfo;
 use crate::disk::steps;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::VolumeId;
-use crate::lock::DiskLock;
+use crate::lock::Lock;
 use crate::operation::Operation;
 
 /// A gain below this is success without a change.
@@ -63,7 +63,7 @@ pub(super) fn resize(
     wanted: NewSize,
 ) -> Result<ResizeOutcome> {
     let first = Placed::of(operation, id)?;
-    let lock = DiskLock::take(operation, &first.disk.unique_id)?;
+    let lock = Lock::of_disk(operation, &first.disk.unique_id)?;
     let operation = &operation.under(&lock);
     let placed = Placed::of(operation, id)?;
     if placed.disk.unique_id != first.disk.unique_id {

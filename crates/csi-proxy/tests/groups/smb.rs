@@ -1,13 +1,17 @@
 //! Global mappings of shares.
 
+use std::time::Duration;
+
 use csi_proxy::ErrorKind::{
-    AlreadyExists, FailedPrecondition, NotFound, Unauthenticated, Unavailable,
+    Aborted, AlreadyExists, DeadlineExceeded, FailedPrecondition, NotFound, Unauthenticated,
+    Unavailable,
 };
+use csi_proxy::clock::{Clock, Moment};
 use csi_proxy::os::At;
 use csi_proxy::smb::MappingStatus;
 use csi_proxy::{Credentials, Host, Secret, SharePath};
-use csi_proxy_sim::SimNode;
 use csi_proxy_sim::smb::{Mapping, Server, Share};
+use csi_proxy_sim::{Fault, SimNode};
 
 use crate::{KUBELET, NEVER, path};
 
@@ -303,4 +307,57 @@ fn a_share_that_denies_its_root_is_mapped_and_not_made_again() {
     });
     map(&host, r"\\s\share\a").unwrap();
     assert_eq!(node.counts().of("MSFT_SmbGlobalMapping.Create"), 1);
+}
+
+/// A node whose mapping is dead, and whose `MSFT_SmbGlobalMapping.Remove` hangs for a minute.
+fn hanging_node() -> SimNode {
+    let node = shared_node();
+    map(&node.process().host(), r"\\s\share").unwrap();
+    node.change(|state| state.smb.break_mapping("s", "share"));
+    let remove = Fault::on("MSFT_SmbGlobalMapping.Remove");
+    node.inject(remove.stalls(Duration::from_secs(60)));
+    node
+}
+
+#[test]
+fn a_removal_that_hangs_does_not_take_the_next_mapping_away() {
+    let node = hanging_node();
+    let host = node.process().host();
+    let begin = node.clock().now().0;
+    let within = |seconds| {
+        let deadline = node.clock().deadline_in(Duration::from_secs(seconds));
+        host.smb()
+            .new_global_mapping(&share(r"\\s\share"), Some(&user()), None, true, deadline)
+    };
+    assert_eq!(within(20).unwrap_err().kind(), DeadlineExceeded);
+    assert_eq!(node.clock().now().0 - begin, Duration::from_secs(20));
+    // The removal still runs: nobody makes a mapping that it would take away.
+    assert_eq!(within(30).unwrap_err().kind(), Aborted);
+    assert_eq!(mappings(&node).len(), 1);
+    node.clock()
+        .sleep_until(Moment(begin + Duration::from_secs(61)));
+    within(20).unwrap();
+    node.clock()
+        .sleep_until(Moment(begin + Duration::from_secs(600)));
+    assert_eq!(mappings(&node).len(), 1);
+    assert!(!mappings(&node)[0].broken);
+}
+
+#[test]
+fn two_processes_repair_a_mapping_one_after_the_other() {
+    let node = shared_node();
+    map(&node.process().host(), r"\\s\share").unwrap();
+    node.change(|state| state.smb.break_mapping("s", "share"));
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| map(&node.process().host(), r"\\s\share")))
+            .collect();
+        started.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    for result in results {
+        result.unwrap();
+    }
+    assert_eq!(mappings(&node).len(), 1);
+    assert_eq!(node.counts().of("MSFT_SmbGlobalMapping.Create"), 2);
+    assert_eq!(node.counts().of("MSFT_SmbGlobalMapping.Remove"), 1);
 }
