@@ -41,7 +41,7 @@ impl ControlServer {
             source,
         };
         let listener = Listener::open(&asked).map_err(failed)?;
-        let address = listener.address(&asked).map_err(failed)?;
+        let address = listener.address().map_err(failed)?;
         let shared = Arc::new(Shared::default());
         let accepting = Arc::clone(&shared);
         let thread = thread::Builder::new()

@@ -59,7 +59,7 @@ impl Connection for TcpStream {
 /// A socket that waits for connections.
 pub(super) enum Listener {
     #[cfg(unix)]
-    Unix(std::os::unix::net::UnixListener),
+    Unix(std::os::unix::net::UnixListener, PathBuf),
     Tcp(TcpListener),
 }
 
@@ -74,7 +74,7 @@ impl Listener {
     pub(super) fn accept(&self) -> io::Result<Box<dyn Connection>> {
         match self {
             #[cfg(unix)]
-            Self::Unix(listener) => Ok(Box::new(listener.accept()?.0)),
+            Self::Unix(listener, _) => Ok(Box::new(listener.accept()?.0)),
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nodelay(true)?;
@@ -84,10 +84,10 @@ impl Listener {
     }
 
     /// The address with the port that was given, where 0 was asked for.
-    pub(super) fn address(&self, asked: &Address) -> io::Result<Address> {
+    pub(super) fn address(&self) -> io::Result<Address> {
         match self {
             #[cfg(unix)]
-            Self::Unix(_) => Ok(asked.clone()),
+            Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
             Self::Tcp(listener) => listener.local_addr().map(Address::Tcp),
         }
     }
@@ -154,7 +154,7 @@ mod unix {
         let listener = UnixListener::bind(&socket)?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
         fs::rename(&socket, path)?;
-        Ok(Listener::Unix(listener))
+        Ok(Listener::Unix(listener, path.to_owned()))
     }
 
     /// Removes the socket of a process that is gone; one that answers, or a file of another
