@@ -18,6 +18,14 @@ use plugin::Plugin;
 const MOUNT_DIR: &str = r"C:\var\lib\kubelet\pods\csi-sanity\volumes\mount";
 const STAGING_DIR: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\csi-sanity\globalmount";
 
+/// What the kubelet makes, and the plugin for all its volumes: it is there before the tests
+/// and stays after them.
+const LASTING: [&str; 3] = [
+    r"C:\var\lib\kubelet\pods\csi-sanity\volumes",
+    r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\csi-sanity",
+    r"C:\csi-volumes\state",
+];
+
 /// Sizes of the volumes before and after they are grown, in bytes.
 const VOLUME_SIZE: u64 = 1 << 30;
 const EXPANDED_SIZE: u64 = 2 << 30;
@@ -55,29 +63,49 @@ fn specs(client: &Path) -> Outcome {
     fs::create_dir_all(&logs)?;
     let program = target().join("debug").join("csi-proxy");
     let mut plugin = Plugin::start(&program, &logs)?;
+    for directory in LASTING {
+        run(&mut sim(&program, &plugin, &["mkdir", directory]))?;
+    }
     let before = machine(&program, &plugin)?;
     let json = logs.join("report.json");
     let ran = run(&mut sanity(client, &program, &plugin, &json));
     let after = machine(&program, &plugin);
     plugin.stop(Duration::from_secs(30))?;
 
-    let counts = report::judge(&json, &root().join("docs/csi-sanity.md"));
     // The failed specs say more than the client's exit code.
-    let counts = counts?;
+    let counts = report::judge(&json, &root().join("docs/csi-sanity.md"))?;
     ran?;
-    if after? != before {
-        return Err("the tests left something on the node: compare `csi-proxy sim show`".into());
+    let left = differences(&before, &after?);
+    if left.is_empty() {
+        Ok(format!("{counts}; nothing left on the node"))
+    } else {
+        Err(format!("the node is not as before:\n  {}", left.join("\n  ")).into())
     }
-    Ok(format!("{counts}; nothing left on the node"))
 }
 
-/// The simulated machine as text.
+/// The simulated machine as text, its files among it.
 fn machine(program: &Path, plugin: &Plugin) -> Result<String, Box<dyn std::error::Error>> {
+    output(&mut sim(program, plugin, &["show", "--files"]))
+}
+
+/// The lines that only one of the two has.
+fn differences(before: &str, after: &str) -> Vec<String> {
+    let only = |one: &str, other: &str, mark: char| -> Vec<String> {
+        let lines = one
+            .lines()
+            .filter(|line| !other.lines().any(|l| l == *line));
+        lines.map(|line| format!("{mark} {line}")).collect()
+    };
+    [only(before, after, '-'), only(after, before, '+')].concat()
+}
+
+fn sim(program: &Path, plugin: &Plugin, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["sim", "show"])
+        .arg("sim")
+        .args(arguments)
         .env("CSI_PROXY_SIM", plugin.control());
-    output(&mut command)
+    command
 }
 
 fn sanity(client: &Path, program: &Path, plugin: &Plugin, json: &Path) -> Command {
@@ -104,4 +132,15 @@ fn sanity(client: &Path, program: &Path, plugin: &Plugin, json: &Path) -> Comman
         command.arg(format!("--csi.{flag}={}", hook(name).display()));
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_and_what_went_is_told() {
+        assert_eq!(differences("a\nb\n", "a\nc\n"), ["- b", "+ c"]);
+        assert!(differences("a\nb\n", "a\nb\n").is_empty());
+    }
 }

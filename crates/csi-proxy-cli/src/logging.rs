@@ -1,0 +1,52 @@
+//! What the program does, told on standard error.
+
+use std::io::IsTerminal;
+
+use clap::{Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// How much is told, and in which form.
+#[derive(Args)]
+#[command(next_help_heading = "Logging")]
+pub(crate) struct Logging {
+    /// Tells more on standard error: -v for every request, -vv for every port call. The
+    /// variable RUST_LOG has the last word
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    verbose: u8,
+
+    /// The form of the lines on standard error
+    #[arg(long, value_enum, default_value_t = Format::Text, global = true, value_name = "FORMAT")]
+    log_format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// A line for people
+    Text,
+    /// A JSON object per line
+    Json,
+}
+
+impl Logging {
+    /// Starts it. Without options a long-running command tells `quiet`.
+    pub(crate) fn start(&self, quiet: LevelFilter) {
+        let level = match self.verbose {
+            0 => quiet,
+            1 => LevelFilter::DEBUG,
+            _ => LevelFilter::TRACE,
+        };
+        // Others' crates are of interest only to those who name them in RUST_LOG.
+        let directives = format!("warn,csi_proxy={level},csi_node={level},csi_proxy_sim={level}");
+        let filter =
+            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives));
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal());
+        match self.log_format {
+            Format::Text => lines.init(),
+            Format::Json => lines.json().init(),
+        }
+    }
+}

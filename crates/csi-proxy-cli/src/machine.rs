@@ -1,0 +1,103 @@
+//! The simulated node that a command runs on, and a process on it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::ValueEnum;
+use csi_proxy::Host;
+use csi_proxy::clock::{Clock, Deadline};
+use csi_proxy::port::{Answer, Call, Carried, PortError, PortResult, Transport};
+use csi_proxy_sim::{Latency, Machine, Process, SimClock, SimNode};
+
+use crate::failure::{Failure, Result};
+
+/// How long the simulated node takes to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Speed {
+    /// No time at all
+    Instant,
+    /// As a busy node: 0.2 s for a call of WMI, 2.9 s to format 1 GiB
+    Busy,
+}
+
+impl Speed {
+    /// The same for the node.
+    pub(crate) fn latency(self) -> Latency {
+        match self {
+            Self::Instant => Latency::NONE,
+            Self::Busy => Latency::MEASURED,
+        }
+    }
+}
+
+/// A fresh node, as slow as a busy one, whose clock jumps instead of waiting.
+pub(crate) fn for_demo() -> SimNode {
+    SimNode::builder().latency(Speed::Busy.latency()).build()
+}
+
+/// The node of `csi-proxy node`: the one that was saved in a file, else the one that a
+/// machine file describes, else a fresh one with a clock that runs as ours.
+pub(crate) fn for_node(
+    machine: Option<&Path>,
+    saved: Option<&Path>,
+    speed: Option<Speed>,
+) -> Result<SimNode> {
+    let clock = SimClock::real(1);
+    let node = match (saved.filter(|path| path.exists()), machine) {
+        (Some(path), _) => SimNode::load(path, clock, Latency::NONE)
+            .map_err(|error| Failure::from_error("--sim-state", &error))?,
+        (None, Some(path)) => Machine::load(path)
+            .and_then(|machine| machine.build())
+            .map_err(|error| Failure::from_error("--simulate", &error))?,
+        (None, None) => SimNode::builder().clock(clock).build(),
+    };
+    if let Some(speed) = speed {
+        node.set_latency(speed.latency());
+    }
+    Ok(node)
+}
+
+/// The library on a process of the node that is started again whenever it has ended: a
+/// crash or a reboot that is simulated does not end our own program.
+pub(crate) fn restarted_host(node: &SimNode) -> Host {
+    let ports = Arc::new(Carried(Restarted {
+        node: node.clone(),
+        clock: node.clock(),
+        process: Mutex::new(node.process()),
+    }));
+    Host::new(ports.clone(), ports)
+}
+
+struct Restarted {
+    node: SimNode,
+    clock: Arc<SimClock>,
+    process: Mutex<Process>,
+}
+
+impl Transport for Restarted {
+    fn carry(&self, call: &Call, deadline: Deadline) -> PortResult<Answer> {
+        let process = self
+            .process
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let answer = process.carry(call, deadline);
+        tracing::trace!(
+            operation = call.operation(),
+            error = answer.as_ref().err().map(tracing::field::display),
+            "port call"
+        );
+        if let Err(PortError::Unavailable { .. }) = answer {
+            // What ran in it has lost this call; the next one is made by its successor.
+            let mut current = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.id() == process.id() {
+                *current = self.node.process();
+            }
+        }
+        answer
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+}

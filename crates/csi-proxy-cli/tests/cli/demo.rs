@@ -1,0 +1,108 @@
+//! `csi-proxy demo`, as a user sees it.
+
+use crate::program::{run, stderr, stdout};
+
+const STEPS: [&str; 18] = [
+    "probe",
+    "create",
+    "stage",
+    "publish",
+    "write",
+    "stats",
+    "expand",
+    "unpublish",
+    "unstage",
+    "expand",
+    "stage",
+    "publish",
+    "node-expand",
+    "stats",
+    "read",
+    "unpublish",
+    "unstage",
+    "delete",
+];
+
+fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect()
+}
+
+#[test]
+fn the_life_of_a_volume_ends_well() {
+    let output = run(&["demo"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", stderr(&output));
+    assert!(text.contains("18 steps passed, 0 failed"), "{text}");
+    assert!(
+        !text.contains('\x1b'),
+        "no colours but on a terminal: {text:?}"
+    );
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn json_names_every_step_with_its_costs() {
+    let output = run(&["demo", "--json"]);
+    let lines = json_lines(&stdout(&output));
+    let (summary, steps) = lines.split_last().expect("there are lines");
+    let names: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["step"].as_str())
+        .collect();
+    assert_eq!(names, STEPS);
+    for step in steps {
+        assert_eq!(step["ok"], true, "{step}");
+        assert!(step["milliseconds"].is_number(), "{step}");
+        assert!(step["node_milliseconds"].is_number(), "{step}");
+    }
+    for number in ["wmi_calls", "os_calls"] {
+        let sum: u64 = steps.iter().filter_map(|step| step[number].as_u64()).sum();
+        assert_eq!(summary["summary"][number], sum);
+        assert!(sum > 0, "{number}");
+    }
+    assert_eq!(summary["summary"]["ok"], true);
+    assert_eq!(summary["summary"]["steps"], STEPS.len());
+}
+
+#[test]
+fn a_fault_ends_it_at_the_step_that_met_it_with_exit_code_1() {
+    let output = run(&[
+        "demo",
+        "--json",
+        "--fault",
+        "MSFT_Volume.Format=returns:43006",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let lines = json_lines(&stdout(&output));
+    let [.., step, summary] = lines.as_slice() else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(step["step"], "stage");
+    assert_eq!(step["ok"], false);
+    let error = step["error"].as_str().expect("the step has an error");
+    assert!(error.contains("43006"), "{error}");
+    assert_eq!(summary["summary"]["ok"], false);
+    assert_eq!(summary["summary"]["not_run"], STEPS.len() - 3);
+}
+
+#[test]
+fn a_failed_step_is_marked_in_the_table() {
+    let output = run(&["demo", "--fault", "create_link=win32:5"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    let line = text.lines().find(|line| line.starts_with("publish"));
+    assert!(line.is_some_and(|line| line.contains("FAILED")), "{text}");
+    assert!(
+        text.contains("3 steps passed, 1 failed, 14 not run"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_fault_that_cannot_be_read_is_told_what_was_expected() {
+    let output = run(&["demo", "--fault", "stat"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("expected OPERATION=EFFECT"));
+}

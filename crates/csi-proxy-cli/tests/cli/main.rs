@@ -1,0 +1,10 @@
+//! The program `csi-proxy`, run as a user runs it.
+
+mod demo;
+// Signals and Unix sockets.
+#[cfg(unix)]
+mod node;
+mod program;
+#[cfg(unix)]
+mod running;
+mod sim;

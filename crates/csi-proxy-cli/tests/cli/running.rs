@@ -1,0 +1,139 @@
+//! A running `csi-proxy node`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::program::{Directory, csi_proxy, stderr, stdout};
+
+/// Far more than anything here takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The process; it is killed when it is dropped.
+pub(crate) struct Node {
+    child: Child,
+    lines: Receiver<String>,
+    control: String,
+}
+
+impl Node {
+    /// Starts it on a simulated node and waits until it listens. What `more` says goes
+    /// before the settings of the test.
+    pub(crate) fn start(directory: &Directory, more: &[&str]) -> Self {
+        let control = directory.socket("sim.sock");
+        let settings = [
+            "--simulate".to_owned(),
+            format!("--endpoint={}", directory.socket("csi.sock")),
+        ];
+        let name = |setting: &str| setting.split('=').next().unwrap_or_default().to_owned();
+        let given: Vec<String> = more.iter().map(|setting| name(setting)).collect();
+        let mut child = csi_proxy()
+            .args(["node", "--driver", "local", "--sim-control", &control])
+            .args(
+                settings
+                    .iter()
+                    .filter(|setting| !given.contains(&name(setting))),
+            )
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let (sender, lines) = channel();
+        let stdout = child.stdout.take().expect("its output is piped");
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut node = Self {
+            child,
+            lines,
+            control,
+        };
+        node.wait_for_line("listening on ");
+        node
+    }
+
+    fn wait_for_line(&mut self, start: &str) {
+        loop {
+            match self.lines.recv_timeout(LIMIT) {
+                Ok(line) if line.starts_with(start) => return,
+                Ok(_) => {}
+                Err(error) => panic!("{error} before {start:?}: {}", self.told()),
+            }
+        }
+    }
+
+    /// Runs a verb of `csi-proxy sim` against it.
+    pub(crate) fn sim(&self, arguments: &[&str]) -> Output {
+        csi_proxy()
+            .arg("sim")
+            .args(arguments)
+            .env("CSI_PROXY_SIM", &self.control)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs")
+    }
+
+    /// The output of a verb that must go well.
+    #[track_caller]
+    pub(crate) fn sim_ok(&self, arguments: &[&str]) -> String {
+        let output = self.sim(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        stdout(&output)
+    }
+
+    /// Sends it SIGTERM and waits for its end. Answers its exit code and what it told.
+    pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
+        let sent = Command::new("kill")
+            .arg(self.child.id().to_string())
+            .status();
+        assert!(sent.expect("kill runs").success());
+        let end = Instant::now() + LIMIT;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return (status.code(), self.told());
+            }
+            assert!(Instant::now() < end, "it did not end");
+            thread::yield_now();
+        }
+    }
+
+    /// Ends it at once, as a crash does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it can be waited for");
+    }
+
+    /// What it told on standard error, once it has ended.
+    fn told(&mut self) -> String {
+        let _ = self.child.kill();
+        let mut text = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether something is at a path of this machine.
+pub(crate) fn exists(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
