@@ -3,9 +3,11 @@
 //! operation made again ends well.
 
 use std::error::Error as _;
+use std::time::Duration;
 
-use csi_proxy::ErrorKind::{NotFound, OutcomeUnknown, Unavailable};
+use csi_proxy::ErrorKind::{DeadlineExceeded, NotFound, OutcomeUnknown, Unavailable};
 use csi_proxy::cim::CimCall;
+use csi_proxy::clock::{Clock, Deadline};
 use csi_proxy::codes::{Row, documented, hresult_codes, win32_codes};
 use csi_proxy::os::At;
 use csi_proxy::port::Call;
@@ -21,7 +23,7 @@ use crate::{KUBELET, NEVER, node, path, symbolic_link};
 struct Case {
     name: &'static str,
     node: fn() -> SimNode,
-    run: fn(&Host) -> Result<()>,
+    run: fn(&Host, Deadline) -> Result<()>,
     done: fn(&SimNode) -> bool,
     /// Whether what it needs is still there after a reboot.
     survives_reboot: bool,
@@ -30,7 +32,7 @@ struct Case {
 const fn case(
     name: &'static str,
     node: fn() -> SimNode,
-    run: fn(&Host) -> Result<()>,
+    run: fn(&Host, Deadline) -> Result<()>,
     done: fn(&SimNode) -> bool,
 ) -> Case {
     Case {
@@ -46,15 +48,19 @@ const CASES: &[Case] = &[
     case(
         "path_exists",
         files,
-        |host| host.filesystem().path_exists(at("link"), NEVER).map(drop),
+        |host, deadline| {
+            host.filesystem()
+                .path_exists(at("link"), deadline)
+                .map(drop)
+        },
         |_| true,
     ),
     case(
         "path_valid",
         files,
-        |host| {
+        |host, deadline| {
             host.filesystem()
-                .path_valid(within("link"), NEVER)
+                .path_valid(within("link"), deadline)
                 .map(drop)
         },
         |_| true,
@@ -62,49 +68,49 @@ const CASES: &[Case] = &[
     case(
         "mkdir",
         files,
-        |host| host.filesystem().mkdir(at(r"new\er"), NEVER),
+        |host, deadline| host.filesystem().mkdir(at(r"new\er"), deadline),
         |node| exists(node, r"new\er"),
     ),
     case(
         "rmdir",
         files,
-        |host| host.filesystem().rmdir(at("empty"), false, NEVER),
+        |host, deadline| host.filesystem().rmdir(at("empty"), false, deadline),
         |node| !exists(node, "empty"),
     ),
     case(
         "rmdir force",
         files,
-        |host| host.filesystem().rmdir(at("full"), true, NEVER),
+        |host, deadline| host.filesystem().rmdir(at("full"), true, deadline),
         |node| !exists(node, "full"),
     ),
     case(
         "rmdir_contents",
         files,
-        |host| host.filesystem().rmdir_contents(at("full"), NEVER),
+        |host, deadline| host.filesystem().rmdir_contents(at("full"), deadline),
         |node| exists(node, "full") && !exists(node, r"full\file"),
     ),
     case(
         "create_symlink",
         files,
-        |host| {
+        |host, deadline| {
             host.filesystem()
-                .create_symlink(within("full"), within("new"), NEVER)
+                .create_symlink(within("full"), within("new"), deadline)
         },
         |node| exists(node, r"new\file"),
     ),
     case(
         "create_symlink again",
         files,
-        |host| {
+        |host, deadline| {
             host.filesystem()
-                .create_symlink(&path(r"C:\data"), at("link"), NEVER)
+                .create_symlink(&path(r"C:\data"), at("link"), deadline)
         },
         |node| exists(node, r"link\kept"),
     ),
     case(
         "is_symlink",
         files,
-        |host| host.filesystem().is_symlink(at("link"), NEVER).map(drop),
+        |host, deadline| host.filesystem().is_symlink(at("link"), deadline).map(drop),
         |_| true,
     ),
     case("new_global_mapping", shared_node, new_mapping, |node| {
@@ -125,13 +131,13 @@ const CASES: &[Case] = &[
     case(
         "remove_global_mapping",
         mapped,
-        |host| host.smb().remove_global_mapping(&share(), NEVER),
+        |host, deadline| host.smb().remove_global_mapping(&share(), deadline),
         |node| !is_mapped(node),
     ),
     case(
         "status",
         mapped,
-        |host| host.smb().status(&share(), NEVER).map(drop),
+        |host, deadline| host.smb().status(&share(), deadline).map(drop),
         |_| true,
     ),
     case("acquire_global_mapping", shared_node, acquire, is_mapped),
@@ -144,9 +150,9 @@ const CASES: &[Case] = &[
     case(
         "release_global_mapping",
         mapped,
-        |host| {
+        |host, deadline| {
             host.smb()
-                .release_global_mapping(&share(), 0, NEVER)
+                .release_global_mapping(&share(), 0, deadline)
                 .map(drop)
         },
         |node| !is_mapped(node),
@@ -154,15 +160,15 @@ const CASES: &[Case] = &[
     case(
         "add_target_portal",
         initiator,
-        |host| host.iscsi().add_target_portal(&portal(), NEVER),
+        |host, deadline| host.iscsi().add_target_portal(&portal(), deadline),
         has_portal,
     ),
     case(
         "discover_target_portal",
         offered,
-        |host| {
+        |host, deadline| {
             host.iscsi()
-                .discover_target_portal(&portal(), NEVER)
+                .discover_target_portal(&portal(), deadline)
                 .map(drop)
         },
         |_| true,
@@ -170,28 +176,28 @@ const CASES: &[Case] = &[
     case(
         "list_target_portals",
         offered,
-        |host| host.iscsi().list_target_portals(NEVER).map(drop),
+        |host, deadline| host.iscsi().list_target_portals(deadline).map(drop),
         |_| true,
     ),
     case(
         "remove_target_portal",
         offered,
-        |host| host.iscsi().remove_target_portal(&portal(), NEVER),
+        |host, deadline| host.iscsi().remove_target_portal(&portal(), deadline),
         |node| !has_portal(node),
     ),
     case(
         "connect_target",
         offered,
-        |host| {
+        |host, deadline| {
             host.iscsi()
-                .connect_target(&portal(), &guarded(), &mutual(), NEVER)
+                .connect_target(&portal(), &guarded(), &mutual(), deadline)
         },
         |node| sessions(node) == 1,
     ),
     case(
         "disconnect_target",
         connected,
-        |host| host.iscsi().disconnect_target(&target(), NEVER),
+        |host, deadline| host.iscsi().disconnect_target(&target(), deadline),
         |node| sessions(node) == 0 && node.snapshot().iscsi.persistent.is_empty(),
     ),
     Case {
@@ -199,47 +205,47 @@ const CASES: &[Case] = &[
         ..case(
             "get_target_disks",
             connected,
-            |host| host.iscsi().get_target_disks(&target(), NEVER).map(drop),
+            |host, deadline| host.iscsi().get_target_disks(&target(), deadline).map(drop),
             |_| true,
         )
     },
     case(
         "set_mutual_chap_secret",
         initiator,
-        |host| {
+        |host, deadline| {
             host.iscsi()
-                .set_mutual_chap_secret(&chap_secret(SECRET), NEVER)
+                .set_mutual_chap_secret(&chap_secret(SECRET), deadline)
         },
         |node| node.snapshot().iscsi.initiator_secret.is_some(),
     ),
     case(
         "get_bios_serial_number",
         files,
-        |host| host.system().get_bios_serial_number(NEVER).map(drop),
+        |host, deadline| host.system().get_bios_serial_number(deadline).map(drop),
         |_| true,
     ),
     case(
         "get_service",
         || service_node(true),
-        |host| host.system().get_service("base", NEVER).map(drop),
+        |host, deadline| host.system().get_service("base", deadline).map(drop),
         |_| true,
     ),
     case(
         "start_service",
         || service_node(false),
-        |host| host.system().start_service("base", NEVER),
+        |host, deadline| host.system().start_service("base", deadline),
         |node| runs(node, "base"),
     ),
     case(
         "stop_service",
         || service_node(true),
-        |host| host.system().stop_service("top", false, NEVER),
+        |host, deadline| host.system().stop_service("top", false, deadline),
         |node| !runs(node, "top"),
     ),
     case(
         "stop_service force",
         || service_node(true),
-        |host| host.system().stop_service("base", true, NEVER),
+        |host, deadline| host.system().stop_service("base", true, deadline),
         |node| !runs(node, "base"),
     ),
 ];
@@ -274,25 +280,25 @@ fn share() -> SharePath {
     SharePath::new(r"\\s\share\a").unwrap()
 }
 
-fn new_mapping(host: &Host) -> Result<()> {
+fn new_mapping(host: &Host, deadline: Deadline) -> Result<()> {
     host.smb()
-        .new_global_mapping(&share(), Some(&user()), Some(&at("mnt")), true, NEVER)
+        .new_global_mapping(&share(), Some(&user()), Some(&at("mnt")), true, deadline)
 }
 
-fn acquire(host: &Host) -> Result<()> {
+fn acquire(host: &Host, deadline: Deadline) -> Result<()> {
     host.smb()
-        .acquire_global_mapping(&share(), Some(&user()), true, &[], NEVER)
+        .acquire_global_mapping(&share(), Some(&user()), true, &[], deadline)
 }
 
-fn acquire_in_use(host: &Host) -> Result<()> {
+fn acquire_in_use(host: &Host, deadline: Deadline) -> Result<()> {
     let users = [Some(user().username().to_owned())];
     host.smb()
-        .acquire_global_mapping(&share(), Some(&user()), true, &users, NEVER)
+        .acquire_global_mapping(&share(), Some(&user()), true, &users, deadline)
 }
 
 fn mapped() -> SimNode {
     let node = shared_node();
-    acquire(&node.process().host()).unwrap();
+    acquire(&node.process().host(), NEVER).unwrap();
     node
 }
 
@@ -354,7 +360,7 @@ fn sessions(node: &SimNode) -> usize {
 fn calls(case: &Case) -> Vec<Call> {
     let node = (case.node)();
     let before = node.call_log().len();
-    (case.run)(&node.process().host()).expect(case.name);
+    (case.run)(&node.process().host(), NEVER).expect(case.name);
     let log = node.call_log();
     assert!((case.done)(&node), "{}", case.name);
     log[before..]
@@ -424,7 +430,7 @@ fn every_call_that_fails_is_told_by_kind_and_meaning_and_the_retry_works() {
                 node.change(|state| state.clone_from(&start));
                 node.inject(fault);
                 let host = node.process().host();
-                if let Err(error) = (case.run)(&host)
+                if let Err(error) = (case.run)(&host, NEVER)
                     && !says_gone(case, &call, row)
                 {
                     assert_eq!(error.kind(), row.kind, "{what}: {error}");
@@ -432,7 +438,7 @@ fn every_call_that_fails_is_told_by_kind_and_meaning_and_the_retry_works() {
                     check_secrets(&error);
                 }
                 assert_eq!(node.faults_left(), 0, "{what}");
-                (case.run)(&host).expect(&what);
+                (case.run)(&host, NEVER).expect(&what);
                 assert!((case.done)(&node), "{what}");
                 count += 1;
             }
@@ -462,7 +468,7 @@ fn a_lost_answer_is_told_and_the_retry_does_nothing_twice() {
             node.inject(Fault::at_call(n).loses_answer());
             node.reset_counts();
             let process = node.process();
-            match (case.run)(&process.host()) {
+            match (case.run)(&process.host(), NEVER) {
                 Ok(()) => assert_eq!(call.operation(), "unlock", "{what}"),
                 Err(error) => {
                     assert_eq!(error.kind(), OutcomeUnknown, "{what}: {error}");
@@ -477,7 +483,7 @@ fn a_lost_answer_is_told_and_the_retry_does_nothing_twice() {
                 "try_lock" => node.process(),
                 _ => process,
             };
-            (case.run)(&retry.host()).expect(&what);
+            (case.run)(&retry.host(), NEVER).expect(&what);
             assert!((case.done)(&node), "{what}");
             for method in clean.iter().filter(|call| counts_once(case, call)) {
                 let operation = method.operation();
@@ -505,20 +511,48 @@ fn a_process_or_a_node_that_ends_at_any_call_leaves_work_that_a_new_process_ends
                 let what = format!("{}: {}", case.name, call.operation());
                 let node = (case.node)();
                 node.inject(fault);
-                match (case.run)(&node.process().host()) {
+                match (case.run)(&node.process().host(), NEVER) {
                     Ok(()) => assert_eq!(call.operation(), "unlock", "{what}"),
                     Err(error) => {
                         assert_eq!(error.kind(), Unavailable, "{what}: {error}");
                         check_secrets(&error);
                     }
                 }
-                (case.run)(&node.process().host()).expect(&what);
+                (case.run)(&node.process().host(), NEVER).expect(&what);
                 assert!((case.done)(&node), "{what}");
                 cuts += 1;
             }
         }
     }
     println!("{cuts} cut points");
+}
+
+#[test]
+fn a_call_that_hangs_is_given_up_at_the_deadline_and_the_retry_works() {
+    let hour = Duration::from_secs(3600);
+    for case in CASES {
+        for (n, call) in (1..).zip(calls(case)) {
+            let what = format!("{}: {}", case.name, call.operation());
+            let node = (case.node)();
+            node.inject(Fault::at_call(n).stalls(hour));
+            let host = node.process().host();
+            let deadline = node.clock().deadline_in(Duration::from_secs(10));
+            match (case.run)(&host, deadline) {
+                // Locks are taken and given back whatever the time.
+                Ok(()) => assert_eq!(call.operation(), "unlock", "{what}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), DeadlineExceeded, "{what}: {error}");
+                    let in_time = Deadline::At(node.clock().now()) == deadline;
+                    assert!(in_time || call.operation() == "try_lock", "{what}");
+                }
+            }
+            // What hung takes effect late.
+            let late = node.clock().now().0 + 2 * hour;
+            node.clock().sleep_until(csi_proxy::clock::Moment(late));
+            (case.run)(&host, NEVER).expect(&what);
+            assert!((case.done)(&node), "{what}");
+        }
+    }
 }
 
 #[test]
