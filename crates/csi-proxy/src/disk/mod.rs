@@ -206,9 +206,7 @@ impl<'a> Disk<'a> {
         let lock = Lock::of_disk(&operation, &first.unique_id)?;
         let operation = operation.under(&lock);
         steps::clear_read_only(&operation, &first.again(&operation)?)?;
-        if first.style != PartitionStyle::Raw && !first.offline {
-            steps::refresh(&operation, &first)?;
-        }
+        steps::refresh(&operation, &first)?;
         match first.again(&operation)?.read_only {
             false => Ok(()),
             true => Err(operation.error(

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::info::{BASIC_DATA, DiskInfo, PartitionInfo};
+use super::info::{BASIC_DATA, DiskInfo, PartitionInfo, PartitionStyle};
 use crate::cim::{Invoke, Namespace, ObjectPath};
 use crate::content;
 use crate::error::{ErrorKind, Result};
@@ -42,8 +42,12 @@ pub(crate) fn clear_read_only(operation: &Operation<'_>, disk: &DiskInfo) -> Res
     operation.invoke(disk.name(), &invoke).map(drop)
 }
 
-/// Has Windows look at a disk anew. It must be online and have a partition table.
+/// Has Windows look at a disk anew; it must be online.
 pub(crate) fn refresh(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
+    // A disk without a partition table cannot be refreshed by itself (41000).
+    if disk.style == PartitionStyle::Raw {
+        return rescan(operation);
+    }
     let invoke = method(DiskInfo::CLASS, &disk.object, "Refresh");
     operation.invoke(disk.name(), &invoke).map(drop)
 }

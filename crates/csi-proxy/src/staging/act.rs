@@ -3,7 +3,7 @@
 use super::StageRequest;
 use super::observe::{Observed, one_data_partition};
 use super::plan::Step;
-use crate::disk::info::{PartitionInfo, PartitionStyle};
+use crate::disk::info::PartitionInfo;
 use crate::disk::steps;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format_record;
@@ -25,8 +25,6 @@ pub(super) fn act(
     match step {
         Step::Online => steps::online(operation, disk),
         Step::ClearReadOnly => steps::clear_read_only(operation, disk),
-        // A disk without a partition table cannot be refreshed by itself.
-        Step::Refresh if disk.style == PartitionStyle::Raw => steps::rescan(operation),
         Step::Refresh => steps::refresh(operation, disk),
         Step::Initialize => steps::initialize(operation, disk),
         Step::CreatePartition => steps::create_partition(operation, disk),
