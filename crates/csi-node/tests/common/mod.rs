@@ -4,6 +4,7 @@
 #![expect(dead_code, reason = "no test uses all of it")]
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use csi_node::Plugin;
@@ -36,7 +37,7 @@ pub(crate) struct Rig {
     pub(crate) node: SimNode,
     pub(crate) process: Process,
     pub(crate) plugin: Plugin,
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: &'static Runtime,
     config: LocalConfig,
 }
 
@@ -50,18 +51,13 @@ impl Rig {
     }
 
     pub(crate) fn with(node: SimNode, config: LocalConfig) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
         let process = node.process();
         let plugin = plugin(&process, &config);
         let rig = Self {
             node,
             process,
             plugin,
-            runtime,
+            runtime: runtime(),
             config,
         };
         // The kubelet makes the staging directory and the parent of the target.
@@ -273,6 +269,12 @@ fn tree(host: &Host, directory: &HostPath, lines: &mut Vec<String>) {
             None => lines.push(path.to_string()),
         }
     }
+}
+
+/// One for all rigs of a test program.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().unwrap())
 }
 
 fn plugin(process: &Process, config: &LocalConfig) -> Plugin {
