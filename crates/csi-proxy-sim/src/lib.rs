@@ -106,6 +106,8 @@ mod builder;
 mod change;
 pub(crate) mod cim;
 mod clock;
+#[cfg(windows)]
+pub mod com;
 pub mod control;
 mod fault;
 #[cfg(test)]
@@ -128,6 +130,16 @@ pub mod smb;
 mod state;
 pub mod storage;
 mod win32;
+#[cfg(any(windows, test))]
+#[cfg_attr(
+    not(windows),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "its tests run everywhere, its users on Windows"
+    )
+)]
+mod wmi;
 
 pub use builder::Builder;
 pub use change::{NodeChange, NotChanged};

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::cim::{Associators, CimAnswer, Invoke, Namespace, Query};
 use crate::clock::{Clock, Deadline};
@@ -76,6 +77,10 @@ pub(crate) enum Failure {
     },
 }
 
+/// How long a caller sleeps before it looks at the clock again, which need not run as fast as
+/// the machine's.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// How many threads there may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -109,9 +114,15 @@ struct State {
     answers: HashMap<CallId, PortResult<CimAnswer>>,
     /// Threads that take calls, those that wait for one included.
     threads: usize,
-    /// Threads that wait for a call.
-    idle: usize,
     closed: bool,
+}
+
+impl State {
+    /// How many threads have no call, or have just answered their last one.
+    fn free(&self) -> usize {
+        let busy = self.running.len() - self.abandoned.len();
+        self.threads.saturating_sub(busy)
+    }
 }
 
 impl<P: Provider> Workers<P> {
@@ -154,7 +165,7 @@ impl<P: Provider> Workers<P> {
                 None => wait(&shared.answered, state),
                 Some(left) if left.is_zero() => return Err(shared.give_up(state, id)),
                 Some(left) => {
-                    let waited = shared.answered.wait_timeout(state, left);
+                    let waited = shared.answered.wait_timeout(state, left.min(LOOK));
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
@@ -182,7 +193,7 @@ impl<P: Provider> Shared<P> {
     /// Sees to it that somebody takes what is in the queue, as far as the limit allows.
     fn staff(self: &Arc<Self>, state: &mut State) -> PortResult<()> {
         self.work.notify_one();
-        if state.idle >= state.queue.len() || state.threads >= self.limits.threads {
+        if state.free() >= state.queue.len() || state.threads >= self.limits.threads {
             return Ok(());
         }
         let shared = Arc::clone(self);
@@ -246,9 +257,7 @@ impl<P: Provider> Shared<P> {
                 state.threads -= 1;
                 return None;
             }
-            state.idle += 1;
             state = wait(&self.work, state);
-            state.idle -= 1;
         }
     }
 }

@@ -35,9 +35,14 @@ fn select_from(what: &str, query: &Query) -> String {
 /// `ASSOCIATORS OF {…} WHERE AssocClass = … ResultClass = …`. WQL has no way to name
 /// properties there.
 pub(crate) fn associators(request: &Associators) -> String {
+    let role = request.role.as_ref();
     format!(
-        "ASSOCIATORS OF {{{}}} WHERE AssocClass = {} ResultClass = {}",
-        request.of, request.association, request.result_class
+        "ASSOCIATORS OF {{{}}} WHERE AssocClass = {} ResultClass = {}{}",
+        request.of,
+        request.association,
+        request.result_class,
+        role.map(|role| format!(" Role = {role}"))
+            .unwrap_or_default()
     )
 }
 
@@ -112,5 +117,15 @@ mod tests {
             associators(&request),
             r#"ASSOCIATORS OF {\\N\root:MSFT_Partition.ObjectId="{1}\\\\N"} WHERE AssocClass = MSFT_PartitionToVolume ResultClass = MSFT_Volume"#
         );
+    }
+
+    #[test]
+    fn a_role_tells_the_direction() {
+        let path = ObjectPath("Win32_Service.Name=\"a\"".to_owned());
+        let class = "Win32_Service";
+        let of =
+            |namespace| Associators::new(namespace, &path, "Win32_DependentService", class, &[]);
+        let request = of(Namespace::Cimv2).in_role("Antecedent");
+        assert!(associators(&request).ends_with("ResultClass = Win32_Service Role = Antecedent"));
     }
 }

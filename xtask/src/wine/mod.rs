@@ -18,10 +18,14 @@ pub(crate) fn run_part(report: &mut Report) {
         ready = true;
         Ok(version)
     });
-    report.step("library", || match ready {
-        true => tests(&["--package", "csi-proxy", "--lib"]),
-        false => Err("not run: there is no Wine".into()),
-    });
+    let mut step = |name, what: &[&str]| {
+        report.step(name, || match ready {
+            true => tests(what),
+            false => Err("not run: there is no Wine".into()),
+        });
+    };
+    step("library", &["--package", "csi-proxy", "--tests"]);
+    step("com", &["--package", "csi-proxy-sim", "--test", "com"]);
 }
 
 /// Runs tests of the workspace, each program through `cargo xtask wine`.

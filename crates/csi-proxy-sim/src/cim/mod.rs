@@ -9,6 +9,8 @@ mod invoke;
 mod path;
 mod query;
 
+#[cfg(windows)]
+use csi_proxy::cim::Namespace;
 use csi_proxy::cim::{Associators, Cim, Invoke, Object, Output, Query};
 use csi_proxy::clock::Deadline;
 use csi_proxy::port::{CallId, PortResult};
@@ -20,7 +22,7 @@ pub(crate) use class::{
 };
 
 /// All classes, by the module they belong to.
-const CLASSES: &[&[Class]] = &[
+pub(crate) const CLASSES: &[&[Class]] = &[
     crate::storage::CLASSES,
     crate::smb::CLASSES,
     crate::iscsi::CLASSES,
@@ -33,6 +35,12 @@ const ASSOCIATIONS: &[&[Association]] = &[
     crate::iscsi::ASSOCIATIONS,
     crate::services::ASSOCIATIONS,
 ];
+
+/// The class of that name, without case.
+#[cfg(windows)]
+pub(crate) fn find_class(namespace: Namespace, name: &str) -> Option<&'static Class> {
+    query::class(namespace, name, "").ok()
+}
 
 impl Cim for Ports<'_> {
     fn query(&self, request: &Query, _: Deadline) -> PortResult<Vec<Object>> {

@@ -1,5 +1,4 @@
 use std::sync::mpsc;
-use std::time::Duration;
 
 use super::*;
 use crate::cim::{ObjectPath, Output};
@@ -158,9 +157,9 @@ fn wait_for_end(workers: &Workers<Fake>, id: CallId) {
 }
 
 #[test]
-fn one_connection_for_each_namespace_serves_all_calls() {
+fn one_connection_for_each_namespace_serves_a_caller() {
     let fake = Fake::default();
-    let workers = workers(&fake, 1, 1);
+    let workers = workers(&fake, 4, 1);
     for _ in 0..100 {
         workers.call(read(), Deadline::Never).unwrap();
         workers.call(dependents(), Deadline::Never).unwrap();
