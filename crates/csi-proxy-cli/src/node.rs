@@ -1,14 +1,16 @@
 //! `csi-proxy node`: the CSI services of a driver, until a signal ends them.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use csi_node::local::{LocalConfig, LocalDriver, PLUGIN_NAME};
 use csi_node::{Endpoint, Plugin, Server};
-use csi_proxy::HostPath;
+use csi_proxy::{Host, HostPath};
 use csi_proxy_sim::SimNode;
-use csi_proxy_sim::control::ControlServer;
+use csi_proxy_sim::control::{ControlClient, ControlServer};
+use tokio::runtime::Runtime;
 
 use crate::failure::{Failure, Result};
 use crate::machine::{self, Speed};
@@ -63,6 +65,10 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "MACHINE.TOML", num_args = 0..=1, require_equals = true)]
     simulate: Option<Option<PathBuf>>,
 
+    /// Runs on the simulated node of another program, at its control endpoint
+    #[arg(long, value_name = "URL", conflicts_with = "simulate")]
+    simulate_at: Option<String>,
+
     /// Where the simulated node is controlled with `csi-proxy sim`: unix:///path or
     /// tcp://127.0.0.1:port [default: nowhere]
     #[arg(long, value_name = "URL", requires = "simulate")]
@@ -87,37 +93,59 @@ enum Driver {
 
 /// Serves until a signal comes, then lets running work finish.
 pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode> {
-    let Some(machine) = &args.simulate else {
-        return Err(Failure::new(
-            "there is no real Windows node in this version: add --simulate or \
-             --simulate=machine.toml to run on a simulated one",
-        ));
-    };
-    let node = machine::for_node(
-        machine.as_deref(),
-        args.sim_state.as_deref(),
-        args.sim_speed,
-    )?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::from_error("cannot start", &error))?;
-    runtime.block_on(serve(args, &node))?;
-    if let Some(path) = &args.sim_state {
-        node.save(path)
-            .map_err(|error| Failure::from_error("--sim-state", &error))?;
+    match (&args.simulate, &args.simulate_at) {
+        (Some(machine), _) => simulate(args, machine.as_deref(), &runtime)?,
+        (None, Some(uri)) => {
+            let node = ControlClient::connect(uri)
+                .map_err(|error| Failure::from_error("--simulate-at", &error))?;
+            runtime.block_on(serve(args, node.host()))?;
+        }
+        (None, None) => {
+            return Err(Failure::new(
+                "this version has no connection to a real Windows node: add --simulate or \
+                 --simulate=machine.toml to run on a simulated one",
+            ));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Each endpoint is told on standard output as soon as it can be reached.
-async fn serve(args: &NodeArgs, node: &SimNode) -> Result<()> {
+/// Serves on a simulated node of our own.
+fn simulate(args: &NodeArgs, machine: Option<&Path>, runtime: &Runtime) -> Result<()> {
+    let node = machine::for_node(machine, args.sim_state.as_deref(), args.sim_speed)?;
+    // It is open until it is dropped.
+    let _control = control(args.sim_control.as_deref(), &node)?;
+    runtime.block_on(serve(args, machine::restarted_host(&node)))?;
+    match &args.sim_state {
+        None => Ok(()),
+        Some(path) => node
+            .save(path)
+            .map_err(|error| Failure::from_error("--sim-state", &error)),
+    }
+}
+
+/// Opens the control endpoint, and tells so on standard output.
+fn control(uri: Option<&str>, node: &SimNode) -> Result<Option<ControlServer>> {
+    let Some(uri) = uri else {
+        return Ok(None);
+    };
+    let server = ControlServer::start(node.clone(), uri)
+        .map_err(|error| Failure::from_error("--sim-control", &error))?;
+    tell(&format!("simulated node at {}", server.uri()));
+    Ok(Some(server))
+}
+
+/// Serves the plugin, and tells the endpoint on standard output as soon as it can be
+/// reached.
+async fn serve(args: &NodeArgs, host: Host) -> Result<()> {
     let told = |error: csi_node::EndpointError| Failure::new(error.to_string());
     let shutdown = Shutdown::listen()
         .map_err(|error| Failure::from_error("cannot listen for signals", &error))?;
-    let plugin = plugin(args, node)?;
-    // It serves until it is dropped.
-    let _control = control(args.sim_control.as_deref(), node)?;
+    let plugin = plugin(args, host)?;
     let server = Server::bind(&args.endpoint).await.map_err(told)?;
-    println!("listening on {}", server.endpoint());
+    tell(&format!("listening on {}", server.endpoint()));
     let signal = async {
         let signal = shutdown.signal().await;
         tracing::info!("{signal}: no new calls; running work ends first");
@@ -125,8 +153,7 @@ async fn serve(args: &NodeArgs, node: &SimNode) -> Result<()> {
     server.serve(plugin, signal).await.map_err(told)
 }
 
-fn plugin(args: &NodeArgs, node: &SimNode) -> Result<Plugin> {
-    let mut host = machine::restarted_host(node);
+fn plugin(args: &NodeArgs, mut host: Host) -> Result<Plugin> {
     if let Some(directory) = &args.state_dir {
         host = host.with_state_dir(directory.clone());
     }
@@ -142,12 +169,7 @@ fn plugin(args: &NodeArgs, node: &SimNode) -> Result<Plugin> {
     Ok(Plugin::new(driver))
 }
 
-fn control(uri: Option<&str>, node: &SimNode) -> Result<Option<ControlServer>> {
-    let Some(uri) = uri else {
-        return Ok(None);
-    };
-    let server = ControlServer::start(node.clone(), uri)
-        .map_err(|error| Failure::from_error("--sim-control", &error))?;
-    println!("simulated node at {}", server.uri());
-    Ok(Some(server))
+/// Whoever starts us may have closed our standard output; we serve all the same.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -4,6 +4,8 @@ mod demo;
 // Signals and Unix sockets.
 #[cfg(unix)]
 mod node;
+#[cfg(unix)]
+mod plugin;
 mod program;
 #[cfg(unix)]
 mod running;

@@ -24,19 +24,20 @@ impl Node {
     /// before the settings of the test.
     pub(crate) fn start(directory: &Directory, more: &[&str]) -> Self {
         let control = directory.socket("sim.sock");
-        let settings = [
+        let simulated = [
             "--simulate".to_owned(),
+            format!("--sim-control={control}"),
             format!("--endpoint={}", directory.socket("csi.sock")),
         ];
         let name = |setting: &str| setting.split('=').next().unwrap_or_default().to_owned();
-        let given: Vec<String> = more.iter().map(|setting| name(setting)).collect();
+        let mut given: Vec<String> = more.iter().map(|setting| name(setting)).collect();
+        if given.iter().any(|name| name == "--simulate-at") {
+            given.extend(["--simulate".to_owned(), "--sim-control".to_owned()]);
+        }
+        let settings = simulated.iter().filter(|one| !given.contains(&name(one)));
         let mut child = csi_proxy()
-            .args(["node", "--driver", "local", "--sim-control", &control])
-            .args(
-                settings
-                    .iter()
-                    .filter(|setting| !given.contains(&name(setting))),
-            )
+            .args(["node", "--driver", "local"])
+            .args(settings)
             .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
