@@ -1,6 +1,6 @@
 //! What the two ports share: their errors, and the plain form of every call.
 //!
-//! A port is a trait whose methods take one request and a [`Deadline`]. The [`port!`] macro
+//! A port is a trait whose methods take one request and a [`Deadline`]. The `port!` macro
 //! writes the trait together with an enum of its requests and one of its answers, so that a
 //! call can be recorded, replayed, made to fail or carried to another process in one place,
 //! by whoever implements [`Transport`].

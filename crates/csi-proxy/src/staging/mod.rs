@@ -1,7 +1,7 @@
 //! Staging: from a disk that was found to its volume mounted at a path, and back.
 //!
-//! What is on the node becomes a value ([`observe`]), from which pure code makes the steps
-//! that are missing or a refusal ([`plan`]); the steps are one port call each ([`act`]).
+//! What is on the node becomes a value (`observe`), from which pure code makes the steps
+//! that are missing or a refusal (`plan`); the steps are one port call each (`act`).
 //! Whatever cut a call off, the next one observes anew and goes on from there.
 
 mod act;
