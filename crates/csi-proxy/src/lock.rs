@@ -18,8 +18,8 @@ const SHARE_PATIENCE: Duration = Duration::from_secs(10);
 const SHARE_POLL: Duration = Duration::from_millis(100);
 
 /// Locks whose operation has ended while a call of it went on in Windows, and those that
-/// could not be given back. They are given back at a later attempt to take a lock, once
-/// those calls have ended.
+/// could not be given back. They are given back when an operation begins or tries to take a
+/// lock, once those calls have ended.
 #[derive(Debug, Default)]
 pub(crate) struct KeptLocks(Mutex<Vec<Kept>>);
 
@@ -110,7 +110,7 @@ impl KeptLocks {
     }
 
     /// Gives back the locks whose calls have ended.
-    fn sweep(&self, host: &Host, deadline: Deadline) {
+    pub(crate) fn sweep(&self, host: &Host, deadline: Deadline) {
         // Not under the mutex: the port may take its time.
         let all = self.entries().clone();
         for kept in all {

@@ -38,8 +38,10 @@ pub(crate) struct Answer {
 }
 
 impl<'a> Operation<'a> {
-    /// An operation that may take until `deadline`.
+    /// An operation that may take until `deadline`. Locks that others have left behind are
+    /// given back: this one may find all done and take none.
     pub(crate) fn new(host: &'a Host, name: &'static str, deadline: Deadline) -> Self {
+        host.kept_locks().sweep(host, deadline);
         Self {
             host,
             name,

@@ -115,8 +115,7 @@ fn mount(
         }
         (false, false) => steps.push(Step::Format),
     }
-    let is_mounted = now.path == AtPath::Mounted(volume.id.clone());
-    if volume.is_formatted() && !is_mounted {
+    if volume.is_formatted() {
         steps.push(Step::ForgetFormat);
     }
     steps.extend(match now.path {

@@ -27,7 +27,7 @@ pub(super) fn unstage(
     let Some(info) = VolumeInfo::find(operation, mounted)? else {
         return take_away(operation, path, &before);
     };
-    let lock = lock(operation, &info)?;
+    let lock = lock_of(operation, &info)?;
     let operation = &match &lock {
         Some(lock) => operation.under(lock),
         None => *operation,
@@ -41,7 +41,7 @@ pub(super) fn unstage(
 
 /// The lock of the disk that a volume is on. A volume without one needs none: the library
 /// changes no other.
-fn lock<'a>(operation: &Operation<'a>, volume: &VolumeInfo) -> Result<Option<Lock<'a>>> {
+fn lock_of<'a>(operation: &Operation<'a>, volume: &VolumeInfo) -> Result<Option<Lock<'a>>> {
     let Some(partition) = PartitionInfo::of_volume(operation, &volume.object)? else {
         return Ok(None);
     };

@@ -8,12 +8,13 @@ use std::time::Duration;
 use csi_proxy::ErrorKind::{DeadlineExceeded, NotFound, OutcomeUnknown, Unavailable};
 use csi_proxy::cim::CimCall;
 use csi_proxy::clock::{Clock, Deadline};
-use csi_proxy::codes::{Row, documented, hresult_codes, win32_codes};
+use csi_proxy::codes::Row;
 use csi_proxy::os::At;
 use csi_proxy::port::Call;
 use csi_proxy::{Error, Host, Result, SharePath};
 use csi_proxy_sim::{Fault, SimNode};
 
+use crate::common::failures;
 use crate::iscsi::{SECRET, chap_secret, guarded, mutual, portal, storage_node, target};
 use crate::smb::{PASSWORD, shared_node, user};
 use crate::system::{runs, service_node};
@@ -367,28 +368,6 @@ fn calls(case: &Case) -> Vec<Call> {
         .iter()
         .map(|entry| entry.call.clone())
         .collect()
-}
-
-/// What a call can fail with: the fault, and the row that the error must tell.
-fn failures(call: &Call, n: u64) -> Vec<(Fault, Row)> {
-    let fault = || Fault::at_call(n);
-    let mut all: Vec<(Fault, Row)> = Vec::new();
-    match call {
-        Call::Cim(cim) => {
-            if let CimCall::Invoke(_) = cim {
-                let rows = documented(&call.operation());
-                assert!(!rows.is_empty(), "{}", call.operation());
-                all.extend(rows.into_iter().map(|row| (fault().returns(row.code), row)));
-            }
-            let rows = hresult_codes().iter();
-            all.extend(rows.map(|row| (fault().hresult(row.code), *row)));
-        }
-        _ => {
-            let rows = win32_codes().iter();
-            all.extend(rows.map(|row| (fault().win32(row.code), *row)));
-        }
-    }
-    all
 }
 
 /// What was in the way is said to be gone although it is not: the error is that something is

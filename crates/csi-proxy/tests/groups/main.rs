@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod faults;
 mod filesystem;
 mod iscsi;

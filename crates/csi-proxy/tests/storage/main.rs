@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod calls;
+#[path = "../common/mod.rs"]
+mod common;
 mod content;
 mod disks;
+mod faults;
 mod find;
 mod formats;
 mod growth;

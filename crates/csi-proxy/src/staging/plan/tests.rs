@@ -139,7 +139,10 @@ fn c11_what_stands_at_the_path_decides_the_end() {
         path: AtPath::Mounted(volume_id('1')),
         ..formatted()
     };
-    assert_eq!(steps(&now, &request(), &[]), (vec![], true));
+    assert_eq!(
+        steps(&now, &request(), &[]),
+        (vec![Step::ForgetFormat], true)
+    );
 }
 
 #[test]
