@@ -39,6 +39,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Shows the life of a volume, over gRPC, on a simulated node
+    ///
+    /// A line per step: its time here, its time on the simulated node, which answers as slowly
+    /// as a busy real one (from published figures), and its calls to WMI and to the operating
+    /// system. After each step the node is looked at; the first thing that is not as it should
+    /// be ends the demo with exit code 1.
     Demo(DemoArgs),
     /// Serves the CSI services of a driver until it is told to end
     Node(Box<NodeArgs>),

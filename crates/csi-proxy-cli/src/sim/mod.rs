@@ -1,6 +1,6 @@
 //! `csi-proxy sim`: looks at and changes the simulated node of a running program.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -167,10 +167,14 @@ pub(crate) fn run(args: &SimArgs) -> Result<ExitCode> {
         Verb::Example => csi_proxy_sim::example_machine().as_bytes().to_vec(),
         verb => perform(&Node::connect(args.control.as_deref())?, verb)?,
     };
-    std::io::stdout()
-        .write_all(&output)
-        .map_err(|error| Failure::from_error("cannot write to standard output", &error))?;
-    Ok(ExitCode::SUCCESS)
+    match std::io::stdout().write_all(&output) {
+        // Who reads the first lines only has seen enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::from_error(
+            "cannot write to standard output",
+            &error,
+        )),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Does a verb on a node. Answers what is printed.
