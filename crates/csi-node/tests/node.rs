@@ -464,3 +464,40 @@ fn a_volume_taken_away_under_a_staged_path_is_staged_again() {
     rig.unstage("v").unwrap();
     rig.delete("v").unwrap();
 }
+
+#[test]
+fn stage_of_a_formatted_volume_needs_few_wmi_calls_and_publish_none() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    rig.unstage("v").unwrap();
+    let wmi = |call: &dyn Fn()| {
+        rig.node.reset_counts();
+        call();
+        rig.node.counts().cim
+    };
+    let stage = wmi(&|| rig.stage("v").unwrap());
+    assert!(stage <= 8, "{stage}");
+    let again = wmi(&|| rig.stage("v").unwrap());
+    assert!(again <= 8, "{again}");
+    assert_eq!(wmi(&|| rig.publish("v").unwrap()), 0);
+    assert_eq!(wmi(&|| rig.unpublish("v").unwrap()), 0);
+}
+
+#[test]
+fn the_calls_of_a_stage_do_not_grow_with_the_disks_of_the_node() {
+    let calls = |disks: usize| {
+        let mut node = csi_proxy_sim::SimNode::builder();
+        for _ in 0..disks {
+            node = node.disk(csi_proxy_sim::SimDisk::raw(1 << 30));
+        }
+        let rig = Rig::on(node.build());
+        rig.create("v", GIB).unwrap();
+        rig.node.reset_counts();
+        rig.stage("v").unwrap();
+        rig.publish("v").unwrap();
+        rig.unpublish("v").unwrap();
+        rig.unstage("v").unwrap();
+        rig.node.counts().total()
+    };
+    assert_eq!(calls(1), calls(256));
+}

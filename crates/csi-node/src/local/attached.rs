@@ -116,10 +116,8 @@ impl Pool<'_> {
     fn mounted(&self, path: &HostPath) -> Result<Option<VolumeId>> {
         match self.host.volume().id_from_target_path(path, self.deadline) {
             Ok(volume) => Ok(Some(volume)),
-            Err(error) => match error.kind() {
-                ErrorKind::NotFound | ErrorKind::FailedPrecondition => Ok(None),
-                _ => Err(error),
-            },
+            Err(error) if says_not_there(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -134,11 +132,9 @@ impl Pool<'_> {
             .host
             .volume()
             .id_from_target_path(&at.path, self.deadline);
-        let volume = volume.map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::FailedPrecondition => {
-                not_there(format!("is not at {}: {error}", at.path))
-            }
-            _ => error,
+        let volume = volume.map_err(|error| match says_not_there(&error) {
+            true => not_there(format!("is not at {}: {error}", at.path)),
+            false => error,
         })?;
         match self.is_on(&at.volume_id, &volume)? {
             true => Ok(volume),
@@ -215,5 +211,14 @@ impl Pool<'_> {
                 let detail = format!(r"is attached as {device}, expected \\.\PhysicalDriveN");
                 self.error(ErrorKind::Internal, volume_id, detail)
             })
+    }
+}
+
+/// Whether looking for a mounted volume has shown that there is none, and has not failed.
+fn says_not_there(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::NotFound => true,
+        ErrorKind::FailedPrecondition => error.code().is_none(),
+        _ => false,
     }
 }
