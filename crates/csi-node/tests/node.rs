@@ -488,7 +488,7 @@ fn the_calls_of_a_stage_do_not_grow_with_the_disks_of_the_node() {
     let calls = |disks: usize| {
         let mut node = csi_proxy_sim::SimNode::builder();
         for _ in 0..disks {
-            node = node.disk(csi_proxy_sim::SimDisk::raw(1 << 30));
+            node = node.disk(csi_proxy_sim::storage::SimDisk::raw(1 << 30));
         }
         let rig = Rig::on(node.build());
         rig.create("v", GIB).unwrap();
