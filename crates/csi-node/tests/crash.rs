@@ -228,7 +228,7 @@ fn an_operation_cut_off_at_any_call_is_completed_by_the_next_plugin() {
             .map(|thread| thread.join().unwrap())
             .sum()
     });
-    println!("{cut_points} cut points in all");
+    common::report(&format!("{cut_points} cut points in all"));
 }
 
 /// Cuts an operation off in each way at each of its calls, and counts.
@@ -242,7 +242,10 @@ fn everywhere(case: &Case) -> u64 {
         }
     }
     let cut_points = calls * CUTS.len() as u64;
-    println!("{}: {calls} calls, {cut_points} cut points", case.name);
+    common::report(&format!(
+        "{}: {calls} calls, {cut_points} cut points",
+        case.name
+    ));
     cut_points
 }
 

@@ -77,7 +77,7 @@ fn a_call_that_fails_is_told_with_code_and_meaning_and_the_retry_works() {
         }
         problems
     });
-    println!("{faults} faults");
+    common::report(&format!("{faults} faults"));
     assert!(faults > 300);
 }
 
@@ -99,7 +99,7 @@ fn a_lost_answer_is_not_done_twice() {
         let calls = calls.filter(|(_, call)| !matches!(call, Call::Locks(_)));
         calls.map(lose).collect()
     });
-    println!("{lost} lost answers");
+    common::report(&format!("{lost} lost answers"));
 }
 
 /// Runs a part of a test for each step of the life, with what is to be seen after it.

@@ -501,3 +501,24 @@ fn the_calls_of_a_stage_do_not_grow_with_the_disks_of_the_node() {
     };
     assert_eq!(calls(1), calls(256));
 }
+
+#[test]
+fn a_disk_that_wmi_shows_late_is_waited_for() {
+    let rig = with_volume();
+    let late = csi_proxy_sim::Fault::on("virtual_disk_path").before(|state| {
+        let attached = *state.storage.disks.keys().next_back().unwrap();
+        let hidden = csi_proxy_sim::storage::Hidden {
+            rescans: Some(3),
+            seconds: None,
+        };
+        state.storage.hidden.insert(attached, hidden);
+    });
+    rig.node.inject(late);
+    rig.node.reset_counts();
+    rig.stage("v").unwrap();
+    let rescans = rig
+        .node
+        .counts()
+        .of("MSFT_StorageSetting.UpdateHostStorageCache");
+    assert!(rescans >= 3, "{rescans}");
+}

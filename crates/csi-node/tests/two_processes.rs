@@ -24,7 +24,7 @@ use csi_proxy_sim::control::{ControlClient, ControlServer};
 use tonic::transport::{Channel, Endpoint as Remote};
 use tonic::{Code, Status};
 
-const VOLUMES: usize = 20;
+const VOLUMES: usize = 10;
 /// How often a call is made again that was aborted; far more than is ever needed.
 const ATTEMPTS: usize = 10_000;
 

@@ -13,7 +13,9 @@ use crate::driver::{Access, AtPath};
 const FILE_DEVICE_DISK: u32 = 7;
 /// `MSFT_Disk.BusType` of a disk that is a file.
 const FILE_BACKED_VIRTUAL: u32 = 15;
-/// How long to wait between two looks for a disk that was just attached.
+/// How long a disk that was just attached may take to appear in WMI.
+const APPEARS_WITHIN: Duration = Duration::from_secs(60);
+/// How long to wait between two looks for it.
 const POLL: Duration = Duration::from_millis(100);
 
 impl Pool<'_> {
@@ -39,22 +41,12 @@ impl Pool<'_> {
     }
 
     /// The disk of an attached volume as WMI shows it, its identity checked: it is a
-    /// file-backed disk and the file is this volume's. A disk that was just attached may
-    /// take a moment to appear.
+    /// file-backed disk and the file is this volume's.
     pub(super) fn disk_info(&self, volume_id: &str) -> Result<DiskInfo> {
-        let number = self
-            .attached_disk(volume_id)?
+        let number = self.attached_disk(volume_id)?;
+        let number = number
             .ok_or_else(|| self.error(ErrorKind::Aborted, volume_id, "was detached meanwhile"))?;
-        let disk = loop {
-            match self.host.disk().info(number, self.deadline) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    if !self.host.os().pause(POLL, self.deadline) {
-                        return Err(error.with_kind(ErrorKind::DeadlineExceeded));
-                    }
-                }
-                found => break found?,
-            }
-        };
+        let disk = self.appeared(number)?;
         let file = self.file(volume_id)?;
         let location = disk.location.as_deref().map(HostPath::from_kubelet);
         let ours = matches!(&location, Some(Ok(location)) if location.same_as(&file));
@@ -67,6 +59,23 @@ impl Pool<'_> {
             disk.location, disk.bus_type
         );
         Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+    }
+
+    /// A disk as WMI shows it; one that it does not show yet is waited for.
+    fn appeared(&self, number: DiskNumber) -> Result<DiskInfo> {
+        let clock = self.host.os();
+        let until = clock.deadline_in(APPEARS_WITHIN);
+        loop {
+            match self.host.disk().info(number, self.deadline) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    if !clock.pause(POLL, until) {
+                        return Err(error.with_kind(ErrorKind::DeadlineExceeded));
+                    }
+                    self.host.disk().rescan(self.deadline)?;
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// The number of the disk of a volume's file; nothing when it is not attached, or

@@ -3,6 +3,15 @@
 //! Everything it knows it reads from the node: a file's name is the volume's id, its size is
 //! the volume's size, and whether it is attached says whether the volume is in use. So a
 //! restart needs no database, and whatever was cut off is found again.
+//!
+//! Parameters of a storage class, which are also the volume context: `fsType` (`ntfs`,
+//! `refs`), `allocationUnitSize` (bytes), `label`.
+//!
+//! A volume that is staged for a reader (`SINGLE_NODE_READER_ONLY`) is attached read-only,
+//! so Windows refuses every write. A pod that asks for a read-only mount of a volume that is
+//! staged writable is refused: a link cannot refuse writes. What a container's
+//! `volumeMounts[].readOnly` asks for, the container runtime enforces by itself when it
+//! mounts the directory into the container.
 
 mod attached;
 mod controller;

@@ -4,6 +4,7 @@
 #![expect(dead_code, reason = "no test uses all of it")]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -252,6 +253,12 @@ impl Rig {
         lines.sort();
         lines
     }
+}
+
+/// Prints a line that is shown for a test that passes too.
+pub(crate) fn report(line: &str) {
+    let mut shown = std::io::stderr();
+    writeln!(shown, "{line}").unwrap();
 }
 
 fn tree(host: &Host, directory: &HostPath, lines: &mut Vec<String>) {
