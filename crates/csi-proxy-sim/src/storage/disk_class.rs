@@ -155,8 +155,10 @@ fn rows(state: &State, hint: &Hint<'_>) -> Vec<Row> {
         return found.map(row).into_iter().collect();
     }
     if let Some(unique_id) = hint.text("UniqueId") {
-        let same = |found: &Found<'_>| found.disk.unique_id.eq_ignore_ascii_case(unique_id);
-        return storage.all_found().filter(same).map(row).collect();
+        let same = |disk: &Disk| disk.unique_id.eq_ignore_ascii_case(unique_id);
+        let ids = (storage.disks.iter()).filter(|(_, disk)| same(disk));
+        let found = ids.filter_map(|(id, _)| storage.found(*id));
+        return found.map(row).collect();
     }
     storage.all_found().map(row).collect()
 }

@@ -241,6 +241,12 @@ fn invoke(operation: &Operation<'_>, placed: &Placed, options: &FormatOptions) -
     Ok(())
 }
 
+/// Return values of a format that name a cause other than another format: Windows has not
+/// begun, and the volume is as it was. What is answered while one runs is not documented.
+const NOT_BEGUN: &[u32] = &[
+    1, 7, 40018, 42010, 43000, 43001, 43002, 43003, 43004, 43005, 43006,
+];
+
 /// What the refusal of a format means.
 fn refused(
     operation: &Operation<'_>,
@@ -248,11 +254,7 @@ fn refused(
     earlier: Option<&FormatRecord>,
     error: Error,
 ) -> Error {
-    // Then Windows has not begun, and the volume is as it was.
-    let not_begun = matches!(
-        error.kind(),
-        ErrorKind::InvalidArgument | ErrorKind::FailedPrecondition | ErrorKind::Unsupported
-    );
+    let not_begun = NOT_BEGUN.iter().any(|value| error.is_return_value(*value));
     match (earlier, not_begun) {
         (Some(record), false) if error.code().is_some() => still_running(error, record),
         (None, true) => {
