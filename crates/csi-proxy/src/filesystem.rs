@@ -9,6 +9,7 @@ use std::fmt;
 use crate::clock::Deadline;
 use crate::error::{Code, Error, ErrorKind, Result};
 use crate::host::Host;
+use crate::operation::Operation;
 use crate::os::{At, CreateLink, Reach, RemoveTree, Reparse, Stat};
 use crate::path::{HostPath, folded};
 use crate::port::{PortError, PortResult, SystemCode};
@@ -320,6 +321,16 @@ fn is_win32(error: &PortError, codes: &[u32]) -> bool {
 pub(crate) fn is_gone(error: &Error) -> bool {
     matches!(error.code(), Some(Code::System(_)))
         && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable)
+}
+
+/// Refuses a path that leads outside its root, if it has one. It need not exist.
+pub(crate) fn check_root(operation: &Operation<'_>, at: &At) -> Result<()> {
+    if at.within.is_none() {
+        return Ok(());
+    }
+    found(operation.os().stat(at, operation.deadline()))
+        .map(|_| ())
+        .map_err(|error| operation.port_error(&at.path, error))
 }
 
 /// The contents of a drive are never what a volume operation is about.

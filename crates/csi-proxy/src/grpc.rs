@@ -4,11 +4,25 @@ use tonic::{Code, Status};
 
 use crate::error::Error;
 
-/// The code of its kind, and the whole message, with Windows' code and what it means.
+/// The longest message in bytes. It travels in a header, and clients take few KiB of those;
+/// one may quote a request that is much longer.
+const LIMIT: usize = 2048;
+
+/// The code of its kind, and its message, with Windows' code and what it means.
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        Self::new(Code::from_i32(error.kind().grpc_code()), error.to_string())
+        let code = Code::from_i32(error.kind().grpc_code());
+        Self::new(code, shortened(error.to_string()))
     }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > LIMIT {
+        let end = (0..=LIMIT).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text.push('…');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -40,5 +54,13 @@ mod tests {
             assert_eq!(status.code(), code);
             assert_eq!(status.message(), "stage: volume v: why");
         }
+    }
+
+    #[test]
+    fn a_message_that_no_header_holds_is_cut() {
+        let path = "é".repeat(LIMIT);
+        let status = Status::from(Error::new(ErrorKind::NotFound, "stage", path, "why"));
+        assert!(status.message().len() <= LIMIT + '…'.len_utf8());
+        assert!(status.message().ends_with("é…"), "{}", status.message());
     }
 }

@@ -146,9 +146,28 @@ impl<'a> View<'a> {
 
     /// Opens the object of a call, and keeps it in the call's root.
     pub(crate) fn open_at(self, at: &At, follow: bool) -> FsResult<Located> {
-        let object = self.open(&at.path, follow)?;
+        let object = match self.open(&at.path, follow) {
+            Err(code @ (ERROR_FILE_NOT_FOUND | ERROR_PATH_NOT_FOUND)) => {
+                self.keep_missing_within(at)?;
+                return Err(code.into());
+            }
+            object => object?,
+        };
         self.keep_within(&object, at.within.as_ref())?;
         Ok(object)
+    }
+
+    /// Refuses a path at which nothing is, if the last directory on it that exists does not
+    /// lie in the root.
+    fn keep_missing_within(self, at: &At) -> FsResult<()> {
+        let mut above = at.path.parent();
+        while let Some(path) = above {
+            if let Ok(directory) = self.open(&path, true) {
+                return self.keep_within(&directory, at.within.as_ref());
+            }
+            above = path.parent();
+        }
+        Ok(())
     }
 
     /// Opens the directory that a path's last name stands in, and gives that name. A

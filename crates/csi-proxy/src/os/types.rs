@@ -11,7 +11,8 @@ use crate::path::HostPath;
 ///
 /// With `within`, the call opens the object and compares the opened object's real path with
 /// the real path of the root: whatever links do in between, an object outside is
-/// [`crate::port::PortError::Outside`] and nothing is changed.
+/// [`crate::port::PortError::Outside`] and nothing is changed. Where nothing is at the path,
+/// the last directory on it that exists is compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct At {
     /// The path.

@@ -12,6 +12,7 @@ mod share;
 use crate::cim::{Invoke, Namespace, ObjectPath, Query};
 use crate::clock::Deadline;
 use crate::error::{Code, ErrorKind, Result};
+use crate::filesystem::check_root;
 use crate::host::Host;
 use crate::lock::Lock;
 use crate::operation::Operation;
@@ -90,6 +91,10 @@ impl Smb<'_> {
         deadline: Deadline,
     ) -> Result<()> {
         let operation = self.operation("smb new global mapping", deadline);
+        // Nothing is mapped for a link that may not be made.
+        if let Some(at) = local_path {
+            check_root(&operation, at)?;
+        }
         let lock = Lock::of_share(&operation, remote.share())?;
         let operation = operation.under(&lock);
         let mappings = find(&operation, remote)?;

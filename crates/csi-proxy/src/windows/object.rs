@@ -12,7 +12,8 @@ use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
 use std::os::windows::io::AsRawHandle;
 
 use windows::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_INVALID_REPARSE_DATA, ERROR_PATH_NOT_FOUND, HANDLE,
+    ERROR_ACCESS_DENIED, ERROR_FILE_NOT_FOUND, ERROR_INVALID_REPARSE_DATA, ERROR_PATH_NOT_FOUND,
+    HANDLE,
 };
 use windows::Win32::Storage::FileSystem::{
     FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS,
@@ -40,11 +41,34 @@ pub(super) enum Last {
 
 /// Opens what a path names, inside its root.
 pub(super) fn open(at: &At, access: u32, last: Last) -> PortResult<File> {
-    let file = open_path(&at.path.verbatim(), access, last)?;
-    if let Some(root) = &at.within {
-        check_within(at, root, &real_path(&file)?)?;
+    let opened = open_path(&at.path.verbatim(), access, last);
+    let Some(root) = &at.within else {
+        return opened;
+    };
+    match opened {
+        Ok(file) => {
+            check_within(at, root, &real_path(&file)?)?;
+            Ok(file)
+        }
+        Err(error) if win32::is(&error, &[ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND]) => {
+            check_missing(at, root)?;
+            Err(error)
+        }
+        Err(error) => Err(error),
     }
-    Ok(file)
+}
+
+/// Refuses a path at which nothing is, if the last directory on it that exists does not lie
+/// in the root: what is missing outside is nobody's business either.
+fn check_missing(at: &At, root: &HostPath) -> PortResult<()> {
+    let mut above = at.path.parent();
+    while let Some(path) = above {
+        if let Ok(directory) = open_path(&path.verbatim(), FILE_READ_ATTRIBUTES.0, Last::Follow) {
+            return check_within(at, root, &real_path(&directory)?);
+        }
+        above = path.parent();
+    }
+    Ok(())
 }
 
 /// Opens a file or directory by a path for Win32.
