@@ -1,10 +1,13 @@
 //! What the program does, told on standard error.
 
+use std::fs::File;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt as _};
 
 /// How much is told, and in which form.
 #[derive(Args)]
@@ -28,9 +31,26 @@ enum Format {
     Json,
 }
 
+/// Where it is told.
+pub(crate) enum Output {
+    StandardError,
+    File(File),
+    Both(File),
+}
+
+impl Output {
+    fn writer(self) -> BoxMakeWriter {
+        match self {
+            Self::StandardError => BoxMakeWriter::new(std::io::stderr),
+            Self::File(file) => BoxMakeWriter::new(Arc::new(file)),
+            Self::Both(file) => BoxMakeWriter::new(std::io::stderr.and(Arc::new(file))),
+        }
+    }
+}
+
 impl Logging {
     /// Starts it. Without options a long-running command tells `quiet`.
-    pub(crate) fn start(&self, quiet: LevelFilter) {
+    pub(crate) fn start(&self, quiet: LevelFilter, output: Output) {
         let level = match self.verbose {
             0 => quiet,
             1 => LevelFilter::DEBUG,
@@ -40,10 +60,11 @@ impl Logging {
         let directives = format!("warn,csi_proxy={level},csi_node={level},csi_proxy_sim={level}");
         let filter =
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives));
+        let colours = matches!(output, Output::StandardError) && std::io::stderr().is_terminal();
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal());
+            .with_ansi(colours)
+            .with_writer(output.writer());
         match self.log_format {
             Format::Text => lines.init(),
             Format::Json => lines.json().init(),

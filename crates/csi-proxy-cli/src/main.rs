@@ -7,20 +7,24 @@ mod logging;
 mod machine;
 mod node;
 mod onlooker;
+mod serve;
+mod service;
 mod shutdown;
 mod sim;
 mod size;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use csi_proxy::HostPath;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::demo::DemoArgs;
 use crate::failure::Result;
-use crate::logging::Logging;
+use crate::logging::{Logging, Output};
 use crate::node::NodeArgs;
+use crate::serve::ServeArgs;
+use crate::service::ServiceArgs;
 use crate::sim::SimArgs;
 
 /// Kubernetes volumes on Windows nodes
@@ -47,19 +51,41 @@ enum Command {
     Demo(DemoArgs),
     /// Serves the CSI services of a driver until it is told to end
     Node(Box<NodeArgs>),
+    /// Serves the gRPC API of CSI Proxy 1.x, until it is told to end
+    ///
+    /// Flags of CSI Proxy 1.x may have one dash, and klog's are taken too. The program started
+    /// with such flags and without a command serves.
+    Serve(Box<ServeArgs>),
+    /// Installs, takes away or looks at the Windows service csiproxy, which serves
+    Service(ServiceArgs),
     /// Looks at and changes the simulated node of a running `csi-proxy node --simulate`
     Sim(Box<SimArgs>),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let names: Vec<_> = Cli::command()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let flags = serve::flags::read(std::env::args_os(), &names);
+    let cli = Cli::parse_from(flags.arguments);
     let quiet = match cli.command {
-        Command::Node(_) => LevelFilter::INFO,
+        Command::Node(_) | Command::Serve(_) => LevelFilter::INFO,
         Command::Demo(_) => LevelFilter::OFF,
-        Command::Sim(_) => LevelFilter::WARN,
+        Command::Sim(_) | Command::Service(_) => LevelFilter::WARN,
     };
-    cli.logging.start(quiet);
-    match run(cli.command) {
+    let output = match &cli.command {
+        Command::Serve(args) => args.log_output(),
+        _ => Ok(Output::StandardError),
+    };
+    let ended = output.and_then(|output| {
+        cli.logging.start(quiet, output);
+        for warning in flags.warnings {
+            tracing::warn!("{warning}");
+        }
+        run(cli.command)
+    });
+    match ended {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("csi-proxy: {failure}");
@@ -72,6 +98,8 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Node(args) => node::run(&args),
+        Command::Serve(args) => serve::run(*args),
+        Command::Service(args) => service::manage(args),
         Command::Sim(args) => sim::run(&args),
     }
 }

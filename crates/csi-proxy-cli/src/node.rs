@@ -127,7 +127,7 @@ fn simulate(args: &NodeArgs, machine: Option<&Path>, runtime: &Runtime) -> Resul
 }
 
 /// Opens the control endpoint, and tells so on standard output.
-fn control(uri: Option<&str>, node: &SimNode) -> Result<Option<ControlServer>> {
+pub(crate) fn control(uri: Option<&str>, node: &SimNode) -> Result<Option<ControlServer>> {
     let Some(uri) = uri else {
         return Ok(None);
     };

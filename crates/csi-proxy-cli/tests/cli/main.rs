@@ -9,4 +9,6 @@ mod plugin;
 mod program;
 #[cfg(unix)]
 mod running;
+#[cfg(unix)]
+mod serve;
 mod sim;

@@ -1,4 +1,4 @@
-//! A running `csi-proxy node`.
+//! A running `csi-proxy node` or `csi-proxy serve`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -35,10 +35,30 @@ impl Node {
             given.extend(["--simulate".to_owned(), "--sim-control".to_owned()]);
         }
         let settings = simulated.iter().filter(|one| !given.contains(&name(one)));
-        let mut child = csi_proxy()
+        let mut command = csi_proxy();
+        command
             .args(["node", "--driver", "local"])
             .args(settings)
-            .args(more)
+            .args(more);
+        Self::spawn(command, control, "listening on ")
+    }
+
+    /// Starts the program with flags of CSI Proxy 1.x on a simulated node, with its sockets in
+    /// a directory, and waits until it serves.
+    pub(crate) fn serve(directory: &Directory, flags: &[&str]) -> Self {
+        let control = directory.socket("sim.sock");
+        let mut command = csi_proxy();
+        command
+            .args(flags)
+            .arg("-simulate")
+            .arg(format!("-sim-control={control}"))
+            .arg(format!("-socket-dir={}", directory.join("").display()));
+        Self::spawn(command, control, "serving ")
+    }
+
+    /// Starts a program and waits until it prints a line that begins so.
+    fn spawn(mut command: Command, control: String, line: &str) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -57,7 +77,7 @@ impl Node {
             lines,
             control,
         };
-        node.wait_for_line("listening on ");
+        node.wait_for_line(line);
         node
     }
 

@@ -78,8 +78,10 @@ impl Descriptor {
 /// The user that this process runs as, as a SID.
 pub(super) fn own_user() -> Result<String> {
     let mut token = HANDLE::default();
+    // SAFETY: nothing is asked of the caller.
+    let process = unsafe { GetCurrentProcess() };
     // SAFETY: the pseudo handle of the own process is always valid; `token` is written.
-    unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) }?;
+    unsafe { OpenProcessToken(process, TOKEN_QUERY, &raw mut token) }?;
     let user = user_of(token);
     // SAFETY: the handle was opened above and is used no more.
     unsafe { CloseHandle(token) }?;
