@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use csi_proxy_sim::Fault;
+use csi_proxy_sim::{Fault, NodeChange};
 
 /// How a fault is written, for help texts.
 pub(crate) const GRAMMAR: &str = "\
@@ -26,6 +26,8 @@ Effects:
   loses-answer              the call takes effect, and its answer is lost
   crash-before, crash-after     the process ends before or after the call
   reboot-before, reboot-after   the node reboots before or after the call
+  before:CHANGE             someone else changes the node just before the call; CHANGE is the
+                            JSON of docs/sim-control.md, as {\"remove\":{\"path\":\"C:/x\"}}
 
 Examples:
   'MSFT_Volume.Format=returns:43006'
@@ -92,15 +94,21 @@ fn with_effect(fault: Fault, text: &str) -> Result<Fault, String> {
         ("hresult", Some(code)) => Ok(fault.hresult(code_of(code)?)),
         ("stalls", Some(seconds)) => Ok(fault.stalls(seconds_of(seconds)?)),
         ("loses-answer", None) => Ok(fault.loses_answer()),
+        ("before", Some(change)) => Ok(fault.before_change(change_of(change)?)),
         ("crash-before", None) => Ok(fault.crash_before()),
         ("crash-after", None) => Ok(fault.crash_after()),
         ("reboot-before", None) => Ok(fault.reboot_before()),
         ("reboot-after", None) => Ok(fault.reboot_after()),
         _ => Err(format!(
             "effect {text:?}: expected returns:CODE, win32:CODE, hresult:CODE, stalls:SECONDS, \
-             loses-answer, crash-before, crash-after, reboot-before or reboot-after"
+             loses-answer, before:CHANGE, crash-before, crash-after, reboot-before or \
+             reboot-after"
         )),
     }
+}
+
+fn change_of(json: &str) -> Result<NodeChange, String> {
+    serde_json::from_str(json).map_err(|error| format!("change {json:?}: {error}"))
 }
 
 fn code_of(text: &str) -> Result<u32, String> {

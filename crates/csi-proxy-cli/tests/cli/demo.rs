@@ -88,6 +88,25 @@ fn a_fault_ends_it_at_the_step_that_met_it_with_exit_code_1() {
 }
 
 #[test]
+fn a_file_that_is_not_as_it_was_written_fails_the_demo() {
+    // The first file that is read is the record of a format, the second the pod's.
+    let change = r#"read_file#2=before:{"make_file":{"path":"C:\\var\\lib\\kubelet\\pods\\demo\\volumes\\kubernetes.io~csi\\demo\\mount\\data.bin","contents":"other"}}"#;
+    let output = run(&["demo", "--json", "--fault", change]);
+    assert_eq!(output.status.code(), Some(1));
+    let lines = json_lines(&stdout(&output));
+    let [.., step, summary] = lines.as_slice() else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(
+        (&step["step"], &step["ok"]),
+        (&"read".into(), &false.into())
+    );
+    let error = step["error"].as_str().expect("the step has an error");
+    assert!(error.contains("differs from what was written"), "{error}");
+    assert_eq!(summary["summary"]["ok"], false);
+}
+
+#[test]
 fn a_failed_step_is_marked_in_the_table() {
     let output = run(&["demo", "--fault", "create_link=win32:5"]);
     assert_eq!(output.status.code(), Some(1));
