@@ -5,7 +5,9 @@ use std::time::Duration;
 use csi_proxy::ErrorKind::{
     Aborted, DeadlineExceeded, FailedPrecondition, InvalidArgument, Unavailable,
 };
+use csi_proxy::cim::{Argument, CimCall, Invoke};
 use csi_proxy::clock::{Clock, Deadline, Moment};
+use csi_proxy::port::Call;
 use csi_proxy::volume::{FileSystem, FormatOptions};
 use csi_proxy::{DiskNumber, Host, VolumeId};
 use csi_proxy_sim::storage::{Content, FileSystemKind, SimDisk, SimPartition};
@@ -71,6 +73,38 @@ fn ntfs_with_windows_own_choices_is_the_default() {
         (made.kind, made.allocation_unit),
         (FileSystemKind::Ntfs, 4096)
     );
+}
+
+/// The one call of a method, as it went to Windows.
+fn invoked(node: &SimNode, method: &str) -> Invoke {
+    let mut calls: Vec<_> = node
+        .call_log()
+        .into_iter()
+        .filter(|entry| entry.call.operation() == method)
+        .collect();
+    assert_eq!(calls.len(), 1, "{method}");
+    match calls.remove(0).call {
+        Call::Cim(CimCall::Invoke(invoke)) => invoke,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn no_format_is_forced_or_full_and_no_partition_gets_a_drive_letter() {
+    let node = node(SimDisk::raw(GIB));
+    host(&node).staging().stage(&request(), NEVER).unwrap();
+    let no = Some(&Argument::Boolean(false));
+    let format = invoked(&node, "MSFT_Volume.Format").arguments;
+    assert_eq!(format.get("Force"), no);
+    assert_eq!(format.get("Full"), no);
+    let create = invoked(&node, "MSFT_Disk.CreatePartition").arguments;
+    assert_eq!(create.get("AssignDriveLetter"), no);
+    assert_eq!(create.get("DriveLetter"), None);
+    let storage = node.snapshot().storage;
+    let (_, disk) = storage.disk_by_number(1).unwrap();
+    for partition in &storage.media[&disk.medium].partitions {
+        assert_eq!(partition.drive_letter, None, "{partition:?}");
+    }
 }
 
 #[test]
