@@ -2,10 +2,13 @@
 
 use csi_proxy::ErrorKind::FailedPrecondition;
 use csi_proxy::volume::FormatOptions;
-use csi_proxy::{Host, Result};
+use csi_proxy::{DiskNumber, Host, Result};
 use csi_proxy_sim::storage::{Content, SimDisk, SimKind, SimPartition, SimStyle};
 
-use crate::{GIB, MIB, ONE, assert_refused, host, node, request, soon, volume_of};
+use crate::{
+    GIB, MIB, ONE, assert_error, assert_refused, assert_unchanged, host, node, request, soon,
+    volume_of,
+};
 
 /// A data partition with something on it that Windows does not know.
 fn unknown(content: Content) -> SimDisk {
@@ -137,6 +140,82 @@ fn a_volume_that_cannot_be_read_is_not_formatted() {
         &["cyclic redundancy"],
     );
     assert_eq!(node.counts().of("MSFT_Volume.Format"), 0);
+}
+
+#[test]
+fn a_host_that_allows_foreign_content_initialises_and_formats_over_it() {
+    for content in [Content::Ext4, Content::DamagedNtfs, Content::Unknown] {
+        let node = node(SimDisk::raw(GIB).content(content));
+        let host = host(&node).allowing_foreign_content();
+        host.disk().partition(ONE, soon(&node)).unwrap();
+        let calls = node.counts().of("MSFT_Disk.Initialize");
+        assert_eq!(calls, 1, "{content:?}");
+    }
+    for content in [Content::Ext4, Content::DamagedNtfs, Content::Unknown] {
+        let node = node(unknown(content));
+        let volume = volume_of(&node, ONE);
+        let host = host(&node).allowing_foreign_content();
+        host.volume()
+            .format(&volume, &FormatOptions::default(), soon(&node))
+            .unwrap();
+        assert!(host.volume().is_formatted(&volume, soon(&node)).unwrap());
+    }
+}
+
+/// It allows bytes that Windows does not know, and nothing else.
+#[test]
+fn a_host_that_allows_foreign_content_refuses_all_else_still() {
+    let ntfs = SimDisk::gpt(GIB).partition(SimPartition::of(Content::Ntfs));
+    let node = node(ntfs);
+    let before = node.snapshot();
+    let host = host(&node).allowing_foreign_content();
+    let format = |disk| {
+        let options = FormatOptions::default();
+        host.volume()
+            .format(&volume_of(&node, disk), &options, soon(&node))
+    };
+    assert_error(
+        format(ONE),
+        FailedPrecondition,
+        &["has the file system NTFS"],
+    );
+    let own = DiskNumber(0);
+    assert_error(format(own), FailedPrecondition, &["has the file system"]);
+    let partition = host.disk().partition(own, soon(&node));
+    assert_error(partition, FailedPrecondition, &["boot or system disk"]);
+    assert_unchanged(&node, before);
+}
+
+#[test]
+fn the_nodes_own_disks_are_refused_whatever_content_is_allowed() {
+    for (boot, system) in [(true, false), (false, true)] {
+        let raw = SimDisk::raw(GIB).content(Content::Ext4);
+        let empty = unknown(Content::Empty);
+        for disk in [raw, empty] {
+            let node = node(SimDisk {
+                boot,
+                system,
+                ..disk
+            });
+            let before = node.snapshot();
+            let host = host(&node).allowing_foreign_content();
+            let partition = host.disk().partition(ONE, soon(&node));
+            assert_error(partition, FailedPrecondition, &["boot or system disk"]);
+            assert_unchanged(&node, before);
+        }
+        let node = node(SimDisk {
+            boot,
+            system,
+            ..unknown(Content::Ext4)
+        });
+        let before = node.snapshot();
+        let host = host(&node).allowing_foreign_content();
+        let volume = volume_of(&node, ONE);
+        let options = FormatOptions::default();
+        let format = host.volume().format(&volume, &options, soon(&node));
+        assert_error(format, FailedPrecondition, &["disk of the node"]);
+        assert_unchanged(&node, before);
+    }
 }
 
 #[test]
