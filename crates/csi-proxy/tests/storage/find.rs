@@ -62,6 +62,27 @@ fn c01_boot_and_system_disks_are_never_candidates() {
 }
 
 #[test]
+fn c01_a_boot_disk_alone_and_a_system_disk_alone_are_no_candidates() {
+    for (boot, system) in [(true, false), (false, true)] {
+        let own = SimDisk {
+            boot,
+            system,
+            ..data().serial("own").unique_id("own")
+        };
+        let node = SimNode::builder().disk(own).disk(temporary()).build();
+        let before = node.snapshot();
+        for locator in ["lun=1,adapter=1", "serial=own", "unique-id=own"] {
+            let result = find(&node, locator);
+            let what = format!("{locator}, boot {boot}, system {system}: {result:?}");
+            assert_eq!(result.unwrap_err().kind(), NotFound, "{what}");
+        }
+        // Nor does it make the other one ambiguous.
+        assert_eq!(find(&node, "lun=1").unwrap().number, ONE);
+        assert_unchanged(&node, before);
+    }
+}
+
+#[test]
 fn c02_locations_of_every_kind() {
     let file = r"C:\ProgramData\containerd\root\io.containerd.snapshotter.v1.windows\snapshots\136\sandbox.vhdx";
     let mut builder = SimNode::builder();
