@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::At;
-use csi_proxy::{DiskNumber, Error, ErrorKind, Host, NotAnId, Result, VolumeId};
+use csi_proxy::{DiskNumber, Error, Host, NotAnId, Result, VolumeId};
 use csi_proxy_api::{Api, Method};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Code, Request, Response, Status};
@@ -196,16 +196,11 @@ impl<'a> Call<'a> {
     /// A disk number that travels as text.
     pub(crate) fn disk_number(&self, field: &str, text: &str) -> Result<DiskNumber> {
         text.parse()
-            .map_err(|error: NotAnId| self.wrong(field, text, &error))
+            .map_err(|error: NotAnId| error.in_field(self.operation, field))
     }
 
     /// A volume.
     pub(crate) fn volume_id(&self, text: &str) -> Result<VolumeId> {
-        VolumeId::new(text).map_err(|error| self.wrong("volume_id", text, &error))
-    }
-
-    fn wrong(&self, field: &str, text: &str, why: &NotAnId) -> Error {
-        let object = format_args!("{field} {text:?}");
-        Error::new(ErrorKind::InvalidArgument, self.operation, object, why)
+        VolumeId::new(text).map_err(|error| error.in_field(self.operation, "volume_id"))
     }
 }

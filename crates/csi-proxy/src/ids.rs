@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, ErrorKind};
+
 /// The number of a disk (`MSFT_Disk.Number`). Windows gives numbers of removed disks to new
 /// ones: it names a disk only as long as that disk is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -150,6 +152,16 @@ impl NotAnId {
             got: got.to_owned(),
         }
     }
+
+    /// The error of an operation that was given this text in the field of its request.
+    pub fn in_field(&self, operation: &'static str, field: &str) -> Error {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            operation,
+            format_args!("{field} {:?}", self.got),
+            format_args!("expected {}", self.expected),
+        )
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +199,17 @@ mod tests {
         assert_eq!("12".parse(), Ok(DiskNumber(12)));
         for text in ["", "+1", "-1", " 1", "1a", "4294967296"] {
             assert!(text.parse::<DiskNumber>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_id_names_its_field_and_what_was_expected() {
+        let error = "1a".parse::<DiskNumber>().unwrap_err();
+        let error = error.in_field("disk state", "disk_number");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        let shown = error.to_string();
+        for part in ["disk state", "disk_number \"1a\"", "decimal digits"] {
+            assert!(shown.contains(part), "{part} in {shown}");
         }
     }
 }

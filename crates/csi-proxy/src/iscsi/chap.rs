@@ -71,6 +71,7 @@ impl Authentication {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_chap_secret_has_12_to_16_bytes() {
@@ -86,7 +87,9 @@ mod tests {
     #[test]
     fn a_wrong_secret_is_told_without_the_secret() {
         let error = ChapSecret::new(Secret::new("hunter2")).unwrap_err();
-        let shown = error.in_field("iscsi", "chap_secret").to_string();
+        let told = error.in_field("iscsi", "chap_secret");
+        assert_eq!(told.kind(), ErrorKind::InvalidArgument);
+        let shown = told.to_string();
         assert!(!format!("{shown} {error:?}").contains("hunter2"), "{shown}");
         assert!(shown.contains("7 bytes"), "{shown}");
     }

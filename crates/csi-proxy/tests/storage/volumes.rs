@@ -1,6 +1,6 @@
 //! The operations on a volume, without formatting and growing.
 
-use csi_proxy::ErrorKind::{FailedPrecondition, NotFound};
+use csi_proxy::ErrorKind::{FailedPrecondition, InvalidArgument, NotFound};
 use csi_proxy::volume::{FormatOptions, HealthStatus, NewSize};
 use csi_proxy::{DiskNumber, VolumeId};
 use csi_proxy_sim::storage::{Content, SimDisk, SimPartition};
@@ -137,7 +137,12 @@ fn c12_a_volume_id_with_a_quote_or_a_backslash_is_none() {
         r"\\?\Volume{6e6fb07c-1a2b-4c3d-8e9f-0123456789ab' OR '1'='1}\",
         r"\\?\Volume{6e6fb07c-1a2b-4c3d-8e9f-0123456789ab\}\",
     ] {
-        assert!(VolumeId::new(text).is_err(), "{text}");
+        let error = VolumeId::new(text).unwrap_err();
+        let error = error.in_field("volume mount", "volume_id");
+        assert_eq!(error.kind(), InvalidArgument, "{error}");
+        for part in ["volume_id", &format!("{text:?}"), r"\\?\Volume{guid}\"] {
+            assert!(error.to_string().contains(part), "{part} in {error}");
+        }
     }
 }
 
