@@ -94,7 +94,8 @@ pub struct SimPartition {
     pub read_only: bool,
     /// `MSFT_Partition.IsOffline`.
     pub offline: bool,
-    /// `MSFT_Volume.HealthStatus`: 0 healthy, 1 warning, 2 unhealthy.
+    /// `MSFT_Volume.HealthStatus`: 0 healthy, 1 scan needed, 2 spot fix needed, 3 full
+    /// repair needed.
     pub health: u16,
     /// How long a format of it takes, in seconds.
     pub format_seconds: Option<u64>,

@@ -152,7 +152,8 @@ pub struct FileSystem {
     pub label: String,
     /// `MSFT_Volume.AllocationUnitSize`.
     pub allocation_unit: u32,
-    /// `MSFT_Volume.HealthStatus`: 0 healthy, 1 warning, 2 unhealthy.
+    /// `MSFT_Volume.HealthStatus`: 0 healthy, 1 scan needed, 2 spot fix needed, 3 full
+    /// repair needed.
     pub health: u16,
 }
 

@@ -52,14 +52,19 @@ pub struct VolumeHealth {
 }
 
 /// `MSFT_Volume.HealthStatus`.
+///
+/// Source: <https://learn.microsoft.com/windows-hardware/drivers/storage/msft-volume>. The
+/// class itself calls 1 "Warning" and 2 "Unhealthy" on Windows Server 2019.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthStatus {
     /// 0.
     Healthy,
     /// 1: the file system should be scanned.
-    Warning,
-    /// 2: the file system needs a repair.
-    Unhealthy,
+    ScanNeeded,
+    /// 2: what a scan found can be repaired in a moment, offline.
+    SpotFixNeeded,
+    /// 3: the file system must be scanned and repaired offline.
+    FullRepairNeeded,
     /// Any other, and none.
     Unknown,
 }
@@ -233,8 +238,9 @@ impl<'a> Volume<'a> {
         Ok(VolumeHealth {
             status: match row.optional_u32("HealthStatus")? {
                 Some(0) => HealthStatus::Healthy,
-                Some(1) => HealthStatus::Warning,
-                Some(2) => HealthStatus::Unhealthy,
+                Some(1) => HealthStatus::ScanNeeded,
+                Some(2) => HealthStatus::SpotFixNeeded,
+                Some(3) => HealthStatus::FullRepairNeeded,
                 _ => HealthStatus::Unknown,
             },
             operational: row.integers("OperationalStatus")?,

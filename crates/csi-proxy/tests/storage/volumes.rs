@@ -41,21 +41,36 @@ fn a_volume_that_is_not_there_is_not_found() {
 
 #[test]
 fn stats_health_and_the_disk_of_a_volume() {
-    let partition = SimPartition {
-        health: 1,
-        ..SimPartition::of(Content::Ntfs)
-    };
-    let node = node(SimDisk::gpt(GIB).partition(partition));
+    let node = node(SimDisk::ntfs(GIB));
     let volume = volume_of(&node, ONE);
     let host = host(&node);
     assert!(host.volume().is_formatted(&volume, NEVER).unwrap());
     let stats = host.volume().stats(&volume, NEVER).unwrap();
     assert!(stats.total_bytes > GIB - (20 << 20) && stats.used_bytes < stats.total_bytes);
     let health = host.volume().health(&volume, NEVER).unwrap();
-    assert_eq!(health.status, HealthStatus::Warning);
-    assert!(!health.is_healthy());
+    assert_eq!(health.status, HealthStatus::Healthy);
     assert_eq!(host.volume().disk_number(&volume, NEVER).unwrap(), ONE);
     host.volume().write_cache(&volume, NEVER).unwrap();
+}
+
+#[test]
+fn every_health_status_that_windows_documents_is_told() {
+    for (number, status) in [
+        (0, HealthStatus::Healthy),
+        (1, HealthStatus::ScanNeeded),
+        (2, HealthStatus::SpotFixNeeded),
+        (3, HealthStatus::FullRepairNeeded),
+        (4, HealthStatus::Unknown),
+    ] {
+        let node = node(SimDisk::gpt(GIB).partition(SimPartition {
+            health: number,
+            ..SimPartition::of(Content::Ntfs)
+        }));
+        let volume = volume_of(&node, ONE);
+        let health = host(&node).volume().health(&volume, NEVER).unwrap();
+        assert_eq!(health.status, status, "{number}");
+        assert_eq!(health.is_healthy(), number == 0, "{number}");
+    }
 }
 
 #[test]
