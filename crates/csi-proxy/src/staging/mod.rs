@@ -72,8 +72,8 @@ impl Staging<'_> {
     /// ([`crate::volume::FORMAT_LIMIT`]).
     ///
     /// # Errors
-    /// `NotFound` when there is no such disk; `InvalidArgument` for format options that
-    /// Windows does not take; `FailedPrecondition`, with the reason and nothing written, for
+    /// `NotFound` when there is no such disk; `InvalidArgument` for the root of a drive and
+    /// for format options that Windows does not take; `FailedPrecondition`, with the reason and nothing written, for
     /// a disk with content that is not ours, a boot or system disk, a read-only flag that
     /// comes back, a read-only request on a disk that is not formatted, and something else
     /// at the path.
@@ -82,6 +82,7 @@ impl Staging<'_> {
     /// `SetVolumeMountPointW`.
     pub fn stage(&self, request: &StageRequest, deadline: Deadline) -> Result<Staged> {
         let operation = Operation::new(self.host, "stage", deadline);
+        check_path(&operation, &request.path)?;
         request.format.check(operation.name())?;
         let lock = Lock::of_disk(&operation, &request.disk)?;
         let operation = &operation.under(&lock);
@@ -113,7 +114,8 @@ impl Staging<'_> {
     /// `volume`, another volume at the path is refused.
     ///
     /// # Errors
-    /// `FailedPrecondition` when something else is mounted or linked there than `volume`.
+    /// `InvalidArgument` for the root of a drive; `FailedPrecondition` when something else is
+    /// mounted or linked there than `volume`.
     ///
     /// Source: `MSFT_Volume.Flush`, `DeleteVolumeMountPointW`, `RemoveDirectoryW`.
     pub fn unstage(
@@ -123,6 +125,19 @@ impl Staging<'_> {
         deadline: Deadline,
     ) -> Result<()> {
         let operation = Operation::new(self.host, "unstage", deadline);
+        check_path(&operation, path)?;
         unstage::unstage(&operation, path, volume)
+    }
+}
+
+/// Refuses the root of a drive: it cannot be made, mounted at or removed.
+fn check_path(operation: &Operation<'_>, path: &HostPath) -> Result<()> {
+    match path.parent() {
+        Some(_) => Ok(()),
+        None => Err(operation.error(
+            ErrorKind::InvalidArgument,
+            format_args!("staging path {path}"),
+            "it is the root of a drive; expected a directory below it",
+        )),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use csi_proxy::ErrorKind::{DeadlineExceeded, FailedPrecondition, NotFound, PermissionDenied};
+use csi_proxy::ErrorKind::{
+    DeadlineExceeded, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied,
+};
 use csi_proxy::clock::Clock;
 use csi_proxy::os::Reparse;
 use csi_proxy::staging::{StageRequest, Staged};
@@ -96,6 +98,21 @@ fn a_disk_that_is_not_there_is_not_found() {
     assert_refused(&node, &["boot or system disk"], |host| {
         host.staging().stage(&elsewhere(&own), soon(&node))
     });
+}
+
+#[test]
+fn the_root_of_a_drive_is_no_staging_path() {
+    let node = node(SimDisk::ntfs(GIB));
+    let root = StageRequest {
+        path: path(r"D:\"),
+        ..request()
+    };
+    let before = node.snapshot();
+    let result = host(&node).staging().stage(&root, soon(&node));
+    assert_error(result, InvalidArgument, &[r"D:\", "the root of a drive"]);
+    let result = host(&node).staging().unstage(&root.path, None, soon(&node));
+    assert_error(result, InvalidArgument, &[r"D:\", "the root of a drive"]);
+    crate::assert_unchanged(&node, before);
 }
 
 #[test]
