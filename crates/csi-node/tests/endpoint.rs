@@ -1,5 +1,6 @@
-//! Where a plugin listens, what it finds there, and how it ends.
+//! Where a plugin listens, what it finds there, and how it ends. On Windows no socket is served.
 
+#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;

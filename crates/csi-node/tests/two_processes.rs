@@ -29,6 +29,11 @@ const VOLUMES: usize = 10;
 const ATTEMPTS: usize = 10_000;
 
 fn main() {
+    // Elsewhere the plugins have no socket to be called at.
+    if !cfg!(unix) {
+        println!("test two_processes ... ignored");
+        return;
+    }
     let arguments: Vec<_> = std::env::args().collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     match &*arguments {
