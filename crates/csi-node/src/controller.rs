@@ -17,7 +17,6 @@ use crate::proto::{
     controller_get_volume_response, controller_service_capability, list_volumes_response,
     validate_volume_capabilities_response,
 };
-use crate::status::status;
 use crate::validate::{Fields, reachable};
 
 /// What the service offers.
@@ -43,11 +42,8 @@ impl Controller for Plugin {
         request: Request<CreateVolumeRequest>,
     ) -> Result<Response<CreateVolumeResponse>, Status> {
         const OPERATION: &str = "CreateVolume";
-        let create = read_create(OPERATION, request.get_ref(), self.driver.info())
-            .map_err(|error| status(&error))?;
-        let id = offered(&*self.driver, OPERATION)
-            .map_err(|error| status(&error))?
-            .volume_id(&create.name);
+        let create = read_create(OPERATION, request.get_ref(), self.driver.info())?;
+        let id = offered(&*self.driver, OPERATION)?.volume_id(&create.name);
         let volume = self
             .for_volume(OPERATION, &id, &request, move |driver, deadline| {
                 let controller = offered(driver, OPERATION)?;
@@ -66,9 +62,7 @@ impl Controller for Plugin {
         request: Request<DeleteVolumeRequest>,
     ) -> Result<Response<DeleteVolumeResponse>, Status> {
         const OPERATION: &str = "DeleteVolume";
-        let id = Fields(OPERATION)
-            .text("volume_id", &request.get_ref().volume_id)
-            .map_err(|error| status(&error))?;
+        let id = Fields(OPERATION).text("volume_id", &request.get_ref().volume_id)?;
         let volume = id.clone();
         self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
             offered(driver, OPERATION)?.delete(&volume, deadline)
@@ -87,12 +81,10 @@ impl Controller for Plugin {
         const OPERATION: &str = "ValidateVolumeCapabilities";
         let fields = Fields(OPERATION);
         let (metadata, _, request) = request.into_parts();
-        let id = fields
-            .text("volume_id", &request.volume_id)
-            .map_err(|error| status(&error))?;
+        let id = fields.text("volume_id", &request.volume_id)?;
         if request.volume_capabilities.is_empty() {
             let error = fields.wrong("volume_capabilities", "is missing");
-            return Err(status(&error));
+            return Err(error.into());
         }
         let volume = id.clone();
         let answer = self
@@ -117,7 +109,7 @@ impl Controller for Plugin {
         request: Request<ListVolumesRequest>,
     ) -> Result<Response<ListVolumesResponse>, Status> {
         const OPERATION: &str = "ListVolumes";
-        let page = read_page(OPERATION, request.get_ref()).map_err(|error| status(&error))?;
+        let page = read_page(OPERATION, request.get_ref())?;
         let listing = self
             .reading(
                 OPERATION,
@@ -202,7 +194,7 @@ impl Controller for Plugin {
         request: Request<ControllerExpandVolumeRequest>,
     ) -> Result<Response<ControllerExpandVolumeResponse>, Status> {
         const OPERATION: &str = "ControllerExpandVolume";
-        let (id, range) = read_expand(OPERATION, request.get_ref()).map_err(|e| status(&e))?;
+        let (id, range) = read_expand(OPERATION, request.get_ref())?;
         let volume = id.clone();
         let size = self
             .for_volume(OPERATION, &id, &request, move |driver, deadline| {
@@ -221,9 +213,7 @@ impl Controller for Plugin {
         request: Request<ControllerGetVolumeRequest>,
     ) -> Result<Response<ControllerGetVolumeResponse>, Status> {
         const OPERATION: &str = "ControllerGetVolume";
-        let id = Fields(OPERATION)
-            .text("volume_id", &request.get_ref().volume_id)
-            .map_err(|error| status(&error))?;
+        let id = Fields(OPERATION).text("volume_id", &request.get_ref().volume_id)?;
         let asked = id.clone();
         let volume = self
             .reading(

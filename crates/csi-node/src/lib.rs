@@ -35,7 +35,6 @@ mod plugin;
 pub mod proto;
 mod publish;
 mod server;
-mod status;
 mod validate;
 
 pub use driver::Driver;

@@ -17,7 +17,6 @@ use crate::proto::{
     NodeUnstageVolumeRequest, NodeUnstageVolumeResponse, Topology, VolumeUsage,
     node_service_capability, volume_usage,
 };
-use crate::status::status;
 use crate::validate::Fields;
 
 /// What the service offers.
@@ -37,7 +36,7 @@ impl Node for Plugin {
         request: Request<NodeStageVolumeRequest>,
     ) -> Result<Response<NodeStageVolumeResponse>, Status> {
         const OPERATION: &str = "NodeStageVolume";
-        let stage = read_stage(OPERATION, request.get_ref()).map_err(|error| status(&error))?;
+        let stage = read_stage(OPERATION, request.get_ref())?;
         let id = stage.volume_id.clone();
         self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
             driver.stage(&stage, deadline)
@@ -52,7 +51,7 @@ impl Node for Plugin {
         request: Request<NodeUnstageVolumeRequest>,
     ) -> Result<Response<NodeUnstageVolumeResponse>, Status> {
         const OPERATION: &str = "NodeUnstageVolume";
-        let unstage = read_unstage(OPERATION, request.get_ref()).map_err(|e| status(&e))?;
+        let unstage = read_unstage(OPERATION, request.get_ref())?;
         let id = unstage.volume_id.clone();
         self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
             driver.unstage(&unstage, deadline)
@@ -68,7 +67,7 @@ impl Node for Plugin {
         request: Request<NodePublishVolumeRequest>,
     ) -> Result<Response<NodePublishVolumeResponse>, Status> {
         const OPERATION: &str = "NodePublishVolume";
-        let publish = read_publish(OPERATION, request.get_ref()).map_err(|e| status(&e))?;
+        let publish = read_publish(OPERATION, request.get_ref())?;
         let id = publish.volume_id.clone();
         self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
             driver.publish(&publish, deadline)
@@ -83,7 +82,7 @@ impl Node for Plugin {
         request: Request<NodeUnpublishVolumeRequest>,
     ) -> Result<Response<NodeUnpublishVolumeResponse>, Status> {
         const OPERATION: &str = "NodeUnpublishVolume";
-        let unpublish = read_unpublish(OPERATION, request.get_ref()).map_err(|e| status(&e))?;
+        let unpublish = read_unpublish(OPERATION, request.get_ref())?;
         let id = unpublish.volume_id.clone();
         self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
             driver.unpublish(&unpublish, deadline)
@@ -101,8 +100,7 @@ impl Node for Plugin {
         let fields = Fields(OPERATION);
         let (metadata, _, request) = request.into_parts();
         let at = read_at(fields, &request.volume_id, &request.volume_path)
-            .and_then(|at| optional_path(fields, &request.staging_target_path).map(|()| at))
-            .map_err(|error| status(&error))?;
+            .and_then(|at| optional_path(fields, &request.staging_target_path).map(|()| at))?;
         let id = at.volume_id.clone();
         let stats = self
             .reading(OPERATION, &id, &metadata, move |driver, deadline| {
@@ -122,7 +120,7 @@ impl Node for Plugin {
         request: Request<NodeExpandVolumeRequest>,
     ) -> Result<Response<NodeExpandVolumeResponse>, Status> {
         const OPERATION: &str = "NodeExpandVolume";
-        let expand = read_node_expand(OPERATION, request.get_ref()).map_err(|e| status(&e))?;
+        let expand = read_node_expand(OPERATION, request.get_ref())?;
         let id = expand.at.volume_id.clone();
         let size = self
             .for_volume(OPERATION, &id, &request, move |driver, deadline| {

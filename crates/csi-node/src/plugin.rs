@@ -15,7 +15,6 @@ use crate::jobs::{Call, Jobs};
 use crate::proto::controller_server::ControllerServer;
 use crate::proto::identity_server::IdentityServer;
 use crate::proto::node_server::NodeServer;
-use crate::status::status;
 
 /// How long a call without a deadline of its own is waited for; the kubelet's own is as long.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
@@ -136,7 +135,7 @@ impl Plugin {
             }
             Err(error) => {
                 tracing::warn!(operation, object, kind = ?error.kind(), "{error}");
-                Err(status(&error))
+                Err(error.into())
             }
         }
     }
