@@ -17,8 +17,9 @@ use tokio::sync::{Semaphore, watch};
 /// How often a waiting caller looks at the node's clock, which need not run like ours.
 const TICK: Duration = Duration::from_millis(5);
 
-/// A request, for telling a retry from another request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A request, for telling a retry from another request. It has no `Debug`: the message holds
+/// secrets.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     /// The RPC.
     pub(crate) operation: &'static str,
