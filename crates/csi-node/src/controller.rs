@@ -47,7 +47,7 @@ impl Controller for Plugin {
         let volume = self
             .for_volume(OPERATION, &id, &request, move |driver, deadline| {
                 let controller = offered(driver, OPERATION)?;
-                controller.check_parameters(&create.parameters)?;
+                controller.check_parameters(&create.parameters, &create.capabilities)?;
                 controller.create(&create, deadline)
             })
             .await?;
@@ -91,11 +91,12 @@ impl Controller for Plugin {
             .reading(OPERATION, &id, &metadata, move |driver, deadline| {
                 let controller = offered(driver, OPERATION)?;
                 controller.get(&volume, deadline)?;
-                let supported = fields
-                    .capabilities(&request.volume_capabilities)
-                    .and_then(|_| controller.check_parameters(&request.volume_context))
-                    .and_then(|()| controller.check_parameters(&request.parameters))
-                    .and_then(|()| no_mutable(fields, &request.mutable_parameters));
+                let wanted = fields.capabilities(&request.volume_capabilities);
+                let supported = wanted.and_then(|wanted| {
+                    controller.check_parameters(&request.volume_context, &wanted)?;
+                    controller.check_parameters(&request.parameters, &wanted)?;
+                    no_mutable(fields, &request.mutable_parameters)
+                });
                 Ok(confirm(request, supported))
             })
             .await?;
@@ -152,11 +153,16 @@ impl Controller for Plugin {
         let place = request.accessible_topology.as_slice();
         let here = reachable(place, &self.driver.info().topology);
         let wanted = &request.volume_capabilities;
-        let usable = wanted.is_empty() || Fields(OPERATION).capabilities(wanted).is_ok();
+        let wanted = match wanted.is_empty() {
+            true => Some(Vec::new()),
+            false => Fields(OPERATION).capabilities(wanted).ok(),
+        };
+        let usable = wanted.is_some();
         let capacity = self
             .reading(OPERATION, "capacity", &metadata, move |driver, deadline| {
                 let controller = offered(driver, OPERATION)?;
-                controller.check_parameters(&request.parameters)?;
+                let wanted = wanted.as_deref().unwrap_or_default();
+                controller.check_parameters(&request.parameters, wanted)?;
                 controller.capacity(deadline)
             })
             .await?;

@@ -52,8 +52,13 @@ pub trait ControllerDriver: Send + Sync {
     /// The id of the volume with this name, whether it exists or not.
     fn volume_id(&self, name: &str) -> String;
 
-    /// Whether all parameters (or the volume context made from them) are known and right.
-    fn check_parameters(&self, parameters: &BTreeMap<String, String>) -> Result<()>;
+    /// Whether all parameters (or the volume context made from them) are known and right, and
+    /// contradict none of the capabilities, of which there may be none.
+    fn check_parameters(
+        &self,
+        parameters: &BTreeMap<String, String>,
+        capabilities: &[Capability],
+    ) -> Result<()>;
 
     /// Makes a volume; one that exists and fits is success.
     fn create(&self, request: &Create, deadline: Deadline) -> Result<Volume>;

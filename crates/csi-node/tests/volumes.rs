@@ -5,6 +5,7 @@ mod common;
 use common::{GIB, MIB, POOL, Rig, STAGING, capability, config, create, map, path};
 use csi_node::proto::controller_server::Controller as _;
 use csi_node::proto::volume_capability::access_mode::Mode;
+use csi_node::proto::volume_capability::{AccessType, MountVolume};
 use csi_node::proto::*;
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, CreateVirtualDisk};
@@ -272,14 +273,31 @@ fn capacity_is_none_where_a_volume_cannot_be_had() {
         ..Default::default()
     };
     assert_eq!(available(shared), 0);
-    let unknown = GetCapacityRequest {
-        parameters: map(&[("tier", "fast")]),
+    let refs = MountVolume {
+        fs_type: "refs".to_owned(),
         ..Default::default()
     };
-    assert_eq!(
-        rig.capacity(unknown).unwrap_err().code(),
-        Code::InvalidArgument
-    );
+    for (key, value) in [
+        ("tier", "fast"),
+        ("allocationUnitSize", "5000"),
+        ("fsType", "ntfs"),
+    ] {
+        let wrong = GetCapacityRequest {
+            parameters: map(&[(key, value)]),
+            volume_capabilities: vec![VolumeCapability {
+                access_type: Some(AccessType::Mount(refs.clone())),
+                ..capability(Mode::SingleNodeWriter)
+            }],
+            ..Default::default()
+        };
+        let error = rig.capacity(wrong).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument, "{key}");
+    }
+    let odd = GetCapacityRequest {
+        parameters: map(&[("allocationUnitSize", "5000")]),
+        ..Default::default()
+    };
+    assert_eq!(rig.capacity(odd).unwrap_err().code(), Code::InvalidArgument);
 }
 
 #[test]
@@ -441,6 +459,31 @@ fn capabilities_are_confirmed_only_when_all_are_supported() {
     let refused = validate("v", &shared, &[]).unwrap();
     assert!(
         refused.confirmed.is_none() && refused.message.contains("[1]"),
+        "{refused:?}"
+    );
+    let refused = validate("v", &both, &[("allocationUnitSize", "5000")]).unwrap();
+    assert!(
+        refused.confirmed.is_none() && refused.message.contains("5000"),
+        "{refused:?}"
+    );
+    let request = ValidateVolumeCapabilitiesRequest {
+        volume_id: "v".to_owned(),
+        volume_capabilities: vec![VolumeCapability {
+            access_type: Some(AccessType::Mount(MountVolume {
+                fs_type: "refs".to_owned(),
+                ..Default::default()
+            })),
+            ..capability(Mode::SingleNodeWriter)
+        }],
+        parameters: map(&[("fsType", "ntfs")]),
+        ..Default::default()
+    };
+    let validated = rig
+        .plugin
+        .validate_volume_capabilities(Request::new(request));
+    let refused = rig.call(validated).unwrap();
+    assert!(
+        refused.confirmed.is_none() && refused.message.contains("fs_type"),
         "{refused:?}"
     );
     let refused = validate("v", &both, &[("tier", "fast")]).unwrap();

@@ -11,7 +11,7 @@ use super::parameters::Parameters;
 use super::pool::{Pool, none_if_missing};
 use super::{LocalDriver, id, size};
 use crate::driver::{
-    Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Volume,
+    Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Volume,
 };
 
 impl ControllerDriver for LocalDriver {
@@ -19,8 +19,13 @@ impl ControllerDriver for LocalDriver {
         id::of_name(name)
     }
 
-    fn check_parameters(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
-        Parameters::read("local parameters", parameters).map(|_| ())
+    fn check_parameters(
+        &self,
+        parameters: &BTreeMap<String, String>,
+        capabilities: &[Capability],
+    ) -> Result<()> {
+        const OPERATION: &str = "local parameters";
+        Parameters::read(OPERATION, parameters)?.check(OPERATION, capabilities)
     }
 
     /// The file is made under another name and renamed when it is whole, so that a cut
@@ -29,9 +34,7 @@ impl ControllerDriver for LocalDriver {
         let pool = self.pool("local create volume", deadline);
         let volume_id = id::of_name(&request.name);
         let parameters = Parameters::read(pool.operation, &request.parameters)?;
-        for capability in &request.capabilities {
-            parameters.format(pool.operation, capability)?;
-        }
+        parameters.check(pool.operation, &request.capabilities)?;
         let size = size::choose(pool.operation, request.range)?;
         let file = pool.file(&volume_id)?;
         let _volume = pool.lock(&volume_id)?;

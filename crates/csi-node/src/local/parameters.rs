@@ -53,6 +53,15 @@ impl Parameters {
         Ok(parameters)
     }
 
+    /// Whether a volume can be formatted like this, for each of the uses.
+    pub(super) fn check(&self, operation: &'static str, capabilities: &[Capability]) -> Result<()> {
+        self.options(self.fs_type.unwrap_or_default())
+            .check(operation)?;
+        capabilities
+            .iter()
+            .try_for_each(|capability| self.format(operation, capability).map(drop))
+    }
+
     /// How the volume is formatted for a use: as NTFS if neither the parameters nor the
     /// capability name a file system. They must not contradict each other.
     pub(super) fn format(
@@ -68,13 +77,17 @@ impl Parameters {
             }
             (ours, asked) => ours.or(asked).unwrap_or_default(),
         };
-        let options = FormatOptions {
+        let options = self.options(file_system);
+        options.check(operation)?;
+        Ok(options)
+    }
+
+    fn options(&self, file_system: FileSystem) -> FormatOptions {
+        FormatOptions {
             file_system,
             allocation_unit: self.allocation_unit,
             label: self.label.clone(),
-        };
-        options.check(operation)?;
-        Ok(options)
+        }
     }
 
     /// The volume context from which [`Parameters::read`] reads the same again.
