@@ -15,8 +15,10 @@ const FILE_DEVICE_DISK: u32 = 7;
 const FILE_BACKED_VIRTUAL: u32 = 15;
 /// How long a disk that was just attached may take to appear in WMI.
 const APPEARS_WITHIN: Duration = Duration::from_secs(60);
-/// How long to wait between two looks for it.
-const POLL: Duration = Duration::from_millis(100);
+/// The first wait between two looks for it; it doubles up to [`LONGEST_WAIT`], since a look
+/// has Windows search for all disks.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 impl Pool<'_> {
     /// Attaches the volume's file if it is not attached.
@@ -65,13 +67,15 @@ impl Pool<'_> {
     fn appeared(&self, number: DiskNumber) -> Result<DiskInfo> {
         let clock = self.host.os();
         let until = clock.deadline_in(APPEARS_WITHIN);
+        let mut wait = FIRST_WAIT;
         loop {
             match self.host.disk().info(number, self.deadline) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    if !clock.pause(POLL, until) {
+                    if !clock.pause(wait, until) {
                         return Err(error.with_kind(ErrorKind::DeadlineExceeded));
                     }
                     self.host.disk().rescan(self.deadline)?;
+                    wait = (wait * 2).min(LONGEST_WAIT);
                 }
                 answer => return answer,
             }
