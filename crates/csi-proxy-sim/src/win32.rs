@@ -50,6 +50,7 @@ win32! {
     ERROR_OPEN_FILES = 2401, "This network connection has files open.";
     ERROR_NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";
     ERROR_INVALID_REPARSE_DATA = 4392, "The data in the reparse point is invalid.";
+    FVE_E_LOCKED_VOLUME = 0x8031_0000, "This drive is locked by BitLocker.";
     ERROR_REPARSE_TAG_MISMATCH = 4394, "The tags of the request and the reparse point differ.";
 }
 

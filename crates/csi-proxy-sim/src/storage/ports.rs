@@ -8,11 +8,17 @@ use csi_proxy::{DevicePath, VolumeId};
 use super::medium::SECTOR;
 use super::{Found, Partition, Storage, page83};
 use crate::ports::Ports;
-use crate::win32::{ERROR_FILE_NOT_FOUND, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, win32};
+use crate::win32::{
+    ERROR_FILE_NOT_FOUND, ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, FVE_E_LOCKED_VOLUME,
+    win32,
+};
 
 /// `FILE_DEVICE_DISK`.
 const FILE_DEVICE_DISK: u32 = 7;
 const LARGEST_READ: u32 = 1 << 20;
+
+/// What stands at byte 3 of a volume that BitLocker has locked.
+const BITLOCKER: &[u8] = b"-FVE-FS-";
 
 /// What a device path opens.
 enum Device<'a> {
@@ -79,10 +85,19 @@ impl Devices for Ports<'_> {
         let model = self.model();
         let (medium, start, size) = match model.state.storage.open(&request.device)? {
             Device::Disk(disk) => (disk.medium, 0, disk.medium.size),
+            // No page says how such a read fails; this code is assumed.
+            Device::Volume(disk, partition) if is_locked(&disk, partition) => {
+                return Err(win32("ReadFile", FVE_E_LOCKED_VOLUME));
+            }
             Device::Volume(disk, partition) => (disk.medium, partition.offset, partition.size),
         };
         let left = size.saturating_sub(request.offset);
         let length = usize::try_from(left.min(request.length.into())).unwrap_or(0);
         Ok(Bytes(medium.bytes.read(start + request.offset, length)))
     }
+}
+
+fn is_locked(disk: &Found<'_>, partition: &Partition) -> bool {
+    let start = partition.offset + 3;
+    disk.medium.bytes.read(start, BITLOCKER.len()) == BITLOCKER
 }

@@ -3,6 +3,7 @@
 //! A table for each family, with Microsoft's page above it. The kinds follow what a caller
 //! can do: correct the request, change the node, wait and come again, or nothing.
 
+mod fve;
 mod hresult;
 mod iscsi;
 mod service;
@@ -126,7 +127,9 @@ const HRESULT_FACILITY_WIN32: u32 = 0x8007;
 
 /// Facilities whose codes are the same as a Win32 code and as an HRESULT.
 fn find_facility(number: u32) -> Option<Row> {
-    find(vhd::ROWS, number).or_else(|| find(iscsi::ROWS, number))
+    [vhd::ROWS, iscsi::ROWS, fve::ROWS]
+        .iter()
+        .find_map(|rows| find(rows, number))
 }
 
 fn find(rows: &[Row], code: u32) -> Option<Row> {
@@ -144,6 +147,7 @@ mod tests {
         ("win32", win32::ROWS),
         ("hresult", hresult::ROWS),
         ("vhd", vhd::ROWS),
+        ("fve", fve::ROWS),
     ];
 
     #[test]
@@ -210,11 +214,21 @@ mod tests {
     }
 
     #[test]
-    fn a_vhd_or_iscsi_code_means_the_same_in_both_forms() {
-        for number in [0xC03A_0014, 0xEFFF_003F] {
+    fn a_vhd_iscsi_or_bitlocker_code_means_the_same_in_both_forms() {
+        for number in [0xC03A_0014, 0xEFFF_003F, 0x8031_0000] {
             let meaning = system_meaning(SystemCode::Win32(number));
             assert!(meaning.is_some(), "{number:#x}");
             assert_eq!(meaning, system_meaning(SystemCode::HResult(number)));
+        }
+    }
+
+    #[test]
+    fn a_volume_that_bitlocker_has_locked_is_for_the_nodes_administrator() {
+        for code in [
+            SystemCode::Win32(0x8031_0000),
+            SystemCode::HResult(0x8031_0000),
+        ] {
+            assert_eq!(system_kind(code), ErrorKind::FailedPrecondition);
         }
     }
 

@@ -29,7 +29,7 @@ fn c08_a_stage_of_what_is_not_ours_is_refused_and_nothing_is_written() {
             "ext2, ext3 or ext4 at byte 1080",
         ),
         (SimDisk::raw(GIB).content(Content::Unknown), "no known kind"),
-        (unknown(Content::Bitlocker), "BitLocker at byte 3"),
+        (unknown(Content::Bitlocker), "is locked by BitLocker"),
         (unknown(Content::DamagedNtfs), "NTFS boot sector at byte"),
         (unknown(Content::Ext4), "ext2, ext3 or ext4 at byte 1080"),
         (unknown(Content::Unknown), "no known kind"),
@@ -61,12 +61,7 @@ fn c08_a_disk_with_content_is_not_initialised() {
 
 #[test]
 fn c08_a_volume_with_content_is_not_formatted() {
-    for content in [
-        Content::Bitlocker,
-        Content::DamagedNtfs,
-        Content::Ext4,
-        Content::Unknown,
-    ] {
+    for content in [Content::DamagedNtfs, Content::Ext4, Content::Unknown] {
         let node = node(unknown(content));
         let volume = volume_of(&node, ONE);
         let parts = [
@@ -80,6 +75,21 @@ fn c08_a_volume_with_content_is_not_formatted() {
                 .format(&volume, &FormatOptions::default(), soon(&node))
         });
     }
+}
+
+/// Its bytes cannot be read: nobody knows that they are worth nothing.
+#[test]
+fn c08_a_volume_that_bitlocker_has_locked_is_not_formatted_whatever_is_allowed() {
+    let node = node(unknown(Content::Bitlocker));
+    let volume = volume_of(&node, ONE);
+    let before = node.snapshot();
+    for host in [host(&node), host(&node).allowing_foreign_content()] {
+        let options = FormatOptions::default();
+        let result = host.volume().format(&volume, &options, soon(&node));
+        let parts = [volume.guid(), "2150694912", "is locked by BitLocker"];
+        assert_error(result, FailedPrecondition, &parts);
+    }
+    assert_unchanged(&node, before);
 }
 
 /// Bytes at the very end are content too.

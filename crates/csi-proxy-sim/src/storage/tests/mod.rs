@@ -3,7 +3,7 @@
 use csi_proxy::cim::{Invoke, Namespace, Object, Query};
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::ReadRange;
-use csi_proxy::port::PortError;
+use csi_proxy::port::{PortError, SystemCode};
 use csi_proxy::{DevicePath, DiskNumber};
 
 use super::*;

@@ -136,12 +136,7 @@ fn fat32_is_not_resized() {
 
 #[test]
 fn c08_what_windows_does_not_know_is_a_raw_volume_with_content() {
-    for content in [
-        Content::Ext4,
-        Content::Bitlocker,
-        Content::DamagedNtfs,
-        Content::Unknown,
-    ] {
+    for content in [Content::Ext4, Content::DamagedNtfs, Content::Unknown] {
         let partition = SimPartition::of(content);
         let (_, process) = node_with(SimDisk::gpt(GIB).partition(partition));
         let volume = last_volume(&process);
@@ -150,6 +145,30 @@ fn c08_what_windows_does_not_know_is_a_raw_volume_with_content() {
         let first = read(&process, id, 0, 1 << 20);
         assert!(first.iter().any(|byte| *byte != 0), "{content:?}");
     }
+}
+
+#[test]
+fn c08_a_volume_that_bitlocker_has_locked_is_raw_and_cannot_be_read() {
+    let partition = SimPartition::of(Content::Bitlocker);
+    let (_, process) = node_with(SimDisk::gpt(GIB).partition(partition));
+    let volume = last_volume(&process);
+    assert_eq!(number(&volume, "FileSystemType"), 0);
+    let request = ReadRange {
+        device: DevicePath(volume.properties["UniqueId"].as_str().unwrap().to_owned()),
+        offset: 0,
+        length: 512,
+    };
+    let result = process.os().read_range(&request, NOW);
+    assert!(
+        matches!(
+            &result,
+            Err(PortError::System {
+                code: SystemCode::Win32(0x8031_0000),
+                ..
+            })
+        ),
+        "{result:?}"
+    );
 }
 
 #[test]
