@@ -1,4 +1,6 @@
-//! What a port call can fail with.
+//! What a port call can fail with, and how tests tell what they counted.
+
+use std::io::Write as _;
 
 use csi_proxy::cim::CimCall;
 use csi_proxy::codes::{Row, documented, hresult_codes, win32_codes};
@@ -27,4 +29,9 @@ pub(crate) fn failures(call: &Call, n: u64) -> Vec<(Fault, Row)> {
         }
     }
     all
+}
+
+/// Prints a line that is shown for a test that passes too.
+pub(crate) fn report(line: &str) {
+    writeln!(std::io::stderr(), "{line}").unwrap();
 }

@@ -14,7 +14,7 @@ use csi_proxy::port::Call;
 use csi_proxy::{Error, Host, Result, SharePath};
 use csi_proxy_sim::{Fault, SimNode};
 
-use crate::common::failures;
+use crate::common::{failures, report};
 use crate::iscsi::{SECRET, chap_secret, guarded, mutual, portal, storage_node, target};
 use crate::smb::{PASSWORD, shared_node, user};
 use crate::system::{runs, service_node};
@@ -423,7 +423,7 @@ fn every_call_that_fails_is_told_by_kind_and_meaning_and_the_retry_works() {
             }
         }
     }
-    println!("{count} failures");
+    report(&format!("{count} failures"));
 }
 
 /// Methods whose effect must not come twice. Setting a secret again sets the same secret,
@@ -503,7 +503,7 @@ fn a_process_or_a_node_that_ends_at_any_call_leaves_work_that_a_new_process_ends
             }
         }
     }
-    println!("{cuts} cut points");
+    report(&format!("{cuts} cut points"));
 }
 
 #[test]
