@@ -357,6 +357,40 @@ fn one_unreadable_file_does_not_hide_the_other_volumes() {
 }
 
 #[test]
+fn one_unreadable_file_does_not_stop_the_pool() {
+    let mut config = config();
+    config.limit = Some(3 << 30);
+    let rig = Rig::with(SimNode::builder().build(), config);
+    rig.create("a", GIB).unwrap();
+    rig.write(r"C:\csi\pool\junk.vhdx", "this is no VHDX");
+    let available = rig.capacity(GetCapacityRequest::default()).unwrap();
+    // Its few bytes count, in steps of a MiB.
+    assert_eq!(available.available_capacity, 2 * GIB - MIB);
+    rig.create("b", 64 * MIB).unwrap();
+    assert_eq!(rig.grow("a", GIB + MIB).unwrap(), GIB + MIB);
+    for error in [
+        rig.create("junk", GIB).unwrap_err(),
+        rig.grow("junk", GIB).unwrap_err(),
+        rig.stage("junk").unwrap_err(),
+    ] {
+        assert_eq!(error.code(), Code::FailedPrecondition, "{error:?}");
+        assert!(error.message().contains("junk.vhdx"), "{error:?}");
+    }
+    rig.delete("junk").unwrap();
+    assert!(!rig.exists(r"C:\csi\pool\junk.vhdx"));
+}
+
+#[test]
+fn a_file_that_could_not_be_looked_at_is_not_deleted() {
+    let rig = Rig::new();
+    rig.create("v", GIB).unwrap();
+    rig.node
+        .inject(Fault::on("virtual_disk_info").nth(1).loses_answer());
+    assert_eq!(rig.delete("v").unwrap_err().code(), Code::Unavailable);
+    assert!(rig.exists(r"C:\csi\pool\v.vhdx"));
+}
+
+#[test]
 fn a_deleted_volume_is_deleted() {
     let rig = Rig::new();
     rig.create("v", GIB).unwrap();

@@ -8,7 +8,7 @@ use csi_proxy::os::{At, CreateVirtualDisk, ExpandVirtualDisk, Rename, VirtualDis
 use csi_proxy::{ErrorKind, HostPath, Result};
 
 use super::parameters::Parameters;
-use super::pool::{Pool, none_if_missing};
+use super::pool::{Pool, none_if_missing, says_unreadable};
 use super::{LocalDriver, id, size};
 use crate::driver::{
     Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Volume,
@@ -54,13 +54,16 @@ impl ControllerDriver for LocalDriver {
             return Ok(());
         };
         let _volume = pool.lock(volume_id)?;
-        match pool.find(&file)? {
-            Some(info) if info.attached => {
+        match pool.find(&file) {
+            Ok(Some(info)) if info.attached => {
                 let detail = "is in use on this node; unstage it first";
                 return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
             }
-            Some(_) => pool.remove(&file)?,
-            None => {}
+            Ok(None) => {}
+            // Windows does not remove a file that is attached, readable or not.
+            Ok(Some(_)) => pool.remove(&file)?,
+            Err(error) if says_unreadable(&error) => pool.remove(&file)?,
+            Err(error) => return Err(error),
         }
         pool.remove(&pool.unfinished(volume_id)?)
     }
@@ -105,7 +108,7 @@ impl ControllerDriver for LocalDriver {
 
     fn list(&self, page: &Page, deadline: Deadline) -> Result<Listing> {
         let pool = self.pool("local list volumes", deadline);
-        let mut ids = pool.contents()?.ids;
+        let mut ids: Vec<_> = pool.contents()?.files.into_keys().collect();
         if let Some(after) = &page.after {
             ids.retain(|id| id > after);
         }
@@ -193,17 +196,27 @@ impl LocalDriver {
 
     /// How many bytes can still be promised, in steps of a MiB. What was promised to the
     /// volumes and is not written yet counts as used: a pod must not meet a full disk
-    /// because of another volume.
+    /// because of another volume. A file that cannot be read counts with its own size.
     fn room(&self, pool: &Pool<'_>) -> Result<u64> {
         let at = At::path(&self.directory);
         let space = self.host.os().space(&at, pool.deadline);
         let space = space.map_err(|error| pool.failed(&self.directory, error))?;
         let (mut promised, mut unwritten) = (0_u64, 0_u64);
-        for id in pool.contents()?.ids {
-            if let Some(info) = pool.find(&pool.file(&id)?)? {
-                promised = promised.saturating_add(info.virtual_size);
-                let rest = info.virtual_size.saturating_sub(info.physical_size);
-                unwritten = unwritten.saturating_add(rest);
+        for (id, bytes) in pool.contents()?.files {
+            match pool.find(&pool.file(&id)?) {
+                Ok(Some(info)) => {
+                    promised = promised.saturating_add(info.virtual_size);
+                    let rest = info.virtual_size.saturating_sub(info.physical_size);
+                    unwritten = unwritten.saturating_add(rest);
+                }
+                Ok(None) => {}
+                Err(error) if says_unreadable(&error) => {
+                    tracing::warn!(
+                        "volume {id} counts with the {bytes} bytes of its file: {error}"
+                    );
+                    promised = promised.saturating_add(bytes);
+                }
+                Err(error) => return Err(error),
             }
         }
         let by_space = space.available.saturating_sub(unwritten);
@@ -218,19 +231,15 @@ impl LocalDriver {
 fn listed(pool: &Pool<'_>, volume_id: String) -> Result<Option<Volume>> {
     match pool.info(&volume_id) {
         Ok(info) => Ok(Some(volume(volume_id, &info))),
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound => Ok(None),
-            ErrorKind::Unavailable | ErrorKind::DeadlineExceeded | ErrorKind::OutcomeUnknown => {
-                Err(error)
-            }
-            _ => Ok(Some(Volume {
-                id: volume_id,
-                size: 0,
-                context: BTreeMap::new(),
-                in_use: false,
-                condition: Condition::abnormal(error.to_string()),
-            })),
-        },
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if says_unreadable(&error) => Ok(Some(Volume {
+            id: volume_id,
+            size: 0,
+            context: BTreeMap::new(),
+            in_use: false,
+            condition: Condition::abnormal(error.to_string()),
+        })),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The directory of VHDX files: the only memory that the driver has.
 
+use std::collections::BTreeMap;
+
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, LockName, LockToken, VirtualDiskInfo};
 use csi_proxy::port::PortError;
@@ -25,8 +27,8 @@ pub(super) struct Pool<'a> {
 
 /// What the directory holds.
 pub(super) struct Contents {
-    /// The ids of the volumes, in order.
-    pub(super) ids: Vec<String>,
+    /// The ids of the volumes with the sizes of their files in bytes.
+    pub(super) files: BTreeMap<String, u64>,
     /// Files whose making was cut off, or still goes on.
     pub(super) unfinished: Vec<HostPath>,
 }
@@ -51,13 +53,22 @@ impl<'a> Pool<'a> {
         self.find(&file)?.ok_or_else(|| self.no_volume(volume_id))
     }
 
-    /// What a VHDX file holds; nothing when it is missing.
+    /// What a VHDX file holds; nothing when it is missing, and `FailedPrecondition` when
+    /// Windows cannot read it: no field of the request is to blame.
     pub(super) fn find(&self, file: &HostPath) -> Result<Option<VirtualDiskInfo>> {
         let info = self
             .host
             .os()
             .virtual_disk_info(&At::path(file), self.deadline);
-        none_if_missing(info.map_err(|error| self.failed(file, error)))
+        none_if_missing(info.map_err(|error| {
+            let error = self.failed(file, error);
+            match error.kind() {
+                ErrorKind::InvalidArgument => error
+                    .with_kind(ErrorKind::FailedPrecondition)
+                    .with_detail("the file cannot be read as a VHDX"),
+                _ => error,
+            }
+        }))
     }
 
     /// What is in the directory; nothing when it does not exist yet.
@@ -66,7 +77,7 @@ impl<'a> Pool<'a> {
         let entries = self.host.os().list(&at, self.deadline);
         let entries = none_if_missing(entries.map_err(|e| self.failed(self.directory, e)))?;
         let mut contents = Contents {
-            ids: Vec::new(),
+            files: BTreeMap::new(),
             unfinished: Vec::new(),
         };
         for entry in entries.into_iter().flatten() {
@@ -77,10 +88,9 @@ impl<'a> Pool<'a> {
             if name.ends_with(UNFINISHED) {
                 contents.unfinished.push(self.path(&name)?);
             } else if let Some(volume_id) = name.strip_suffix(FILE).filter(|name| id::is_id(name)) {
-                contents.ids.push(volume_id.to_owned());
+                contents.files.insert(volume_id.to_owned(), entry.stat.size);
             }
         }
-        contents.ids.sort();
         Ok(contents)
     }
 
@@ -161,6 +171,18 @@ impl Drop for Lock<'_> {
             tracing::error!("a lock cannot be given back; it goes when this process ends");
         }
     }
+}
+
+/// Whether a volume's file is there and cannot be read. Otherwise the outcome is open.
+pub(super) fn says_unreadable(error: &Error) -> bool {
+    !matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::Aborted
+            | ErrorKind::DeadlineExceeded
+            | ErrorKind::OutcomeUnknown
+            | ErrorKind::Unavailable
+    )
 }
 
 /// NotFound is an answer, not an error.
