@@ -42,12 +42,14 @@ pub(crate) fn link(
     made.map_err(|error| Error::from_port(operation, target_path, error))
 }
 
-/// Removes the link, wherever it leads, or an empty directory. Nothing there is success;
-/// anything else is FailedPrecondition and stays.
+/// Removes the link. `may_go` is asked before and can refuse. Nothing there is success, and
+/// so is an empty directory, which is not what publish makes and stays; anything else is
+/// FailedPrecondition and stays.
 pub(crate) fn unlink(
     host: &Host,
     operation: &'static str,
     target_path: &HostPath,
+    may_go: impl FnOnce() -> Result<()>,
     deadline: Deadline,
 ) -> Result<()> {
     let paths = Paths {
@@ -59,8 +61,12 @@ pub(crate) fn unlink(
         return Ok(());
     };
     let link = stat.directory && matches!(stat.reparse, Some(Reparse::SymbolicLink { .. }));
-    if link || paths.is_empty_directory(target_path, &stat)? {
+    if link {
+        may_go()?;
         return paths.remove_directory(target_path);
+    }
+    if paths.is_empty_directory(target_path, &stat)? {
+        return Ok(());
     }
     let detail = format!("{} is there, expected a link to a volume", describe(&stat));
     let kind = ErrorKind::FailedPrecondition;

@@ -289,6 +289,51 @@ fn something_else_at_the_target_path_stays() {
 }
 
 #[test]
+fn the_link_of_another_volume_stays() {
+    let rig = with_volume();
+    rig.create("w", GIB).unwrap();
+    rig.stage("v").unwrap();
+    rig.publish("v").unwrap();
+    let before = rig.node.snapshot();
+    for other in ["w", "nonexistent", "No Id"] {
+        let error = rig.unpublish(other).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition, "{error:?}");
+        rig.assert_unchanged(&before);
+    }
+    rig.unpublish("v").unwrap();
+    assert!(!rig.exists(TARGET));
+}
+
+#[test]
+fn a_dead_link_goes_with_unpublish() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    rig.publish("v").unwrap();
+    rig.unstage("v").unwrap();
+    rig.unpublish("v").unwrap();
+    assert!(!rig.exists(TARGET));
+    rig.stage("v").unwrap();
+    rig.publish("v").unwrap();
+    // The mount point stays, its volume is gone.
+    rig.node.reboot();
+    let mut rig = rig;
+    rig.restart_at_once();
+    rig.unpublish("v").unwrap();
+    assert!(!rig.exists(TARGET));
+}
+
+#[test]
+fn unpublish_takes_the_lock_of_the_volume() {
+    let rig = with_volume();
+    let name = csi_proxy::os::LockName(format!(r"volume:{POOL}\v.vhdx").to_lowercase());
+    let other = rig.node.process().host();
+    let token = other.os().try_lock(&name, Deadline::Never).unwrap();
+    assert_eq!(rig.unpublish("v").unwrap_err().code(), Code::Aborted);
+    other.os().unlock(&token.unwrap(), Deadline::Never).unwrap();
+    rig.unpublish("v").unwrap();
+}
+
+#[test]
 fn an_empty_directory_at_the_target_path_gives_way() {
     let rig = with_volume();
     rig.stage("v").unwrap();

@@ -117,12 +117,39 @@ impl Pool<'_> {
         let Some(volume) = self.mounted(path)? else {
             return Ok(None);
         };
-        let disk = self.disk_of(&volume)?;
-        if disk.is_none() || disk == self.attached_disk(volume_id)? {
-            return Ok(Some(volume));
+        match self.is_anothers(volume_id, &volume)? {
+            false => Ok(Some(volume)),
+            true => {
+                let detail = format!("is not staged at {path}, where {volume} is");
+                Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+            }
         }
-        let detail = format!("is not staged at {path}, where {volume} is");
-        Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+    }
+
+    /// Whether the link at a path may be removed for this volume: it leads to the volume, to
+    /// one that is gone, or to no volume at all.
+    ///
+    /// # Errors
+    /// `FailedPrecondition` for another volume.
+    pub(super) fn check_unpublish(&self, volume_id: &str, path: &HostPath) -> Result<()> {
+        match self.mounted(path)? {
+            Some(volume) if self.is_anothers(volume_id, &volume)? => {
+                let detail = format!("is not published at {path}, which leads to {volume}");
+                Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a Windows volume is there and does not lie on the disk of this volume's file.
+    fn is_anothers(&self, volume_id: &str, volume: &VolumeId) -> Result<bool> {
+        match self.disk_of(volume)? {
+            None => Ok(false),
+            Some(disk) => {
+                let own = none_if_missing(self.attached_disk(volume_id))?.flatten();
+                Ok(own != Some(disk))
+            }
+        }
     }
 
     /// The Windows volume that is mounted at a path, if one is.

@@ -113,12 +113,17 @@ impl Driver for LocalDriver {
         )
     }
 
-    /// Removes the link, whatever became of the volume.
+    /// Removes the link, whatever became of the volume, but not that of another one.
     fn unpublish(&self, request: &Unpublish, deadline: Deadline) -> Result<()> {
+        let pool = self.pool("local unpublish", deadline);
+        let (volume_id, target_path) = (&request.volume_id, &request.target_path);
+        // A text that is no id names no volume to keep others away from.
+        let _volume = none_if_missing(pool.lock(volume_id))?;
         publish::unlink(
             &self.host,
-            "local unpublish",
-            &request.target_path,
+            pool.operation,
+            target_path,
+            || pool.check_unpublish(volume_id, target_path),
             deadline,
         )
     }
