@@ -42,14 +42,14 @@ pub(crate) fn link(
     made.map_err(|error| Error::from_port(operation, target_path, error))
 }
 
-/// Removes the link. `may_go` is asked before and can refuse. Nothing there is success, and
-/// so is an empty directory, which is not what publish makes and stays; anything else is
-/// FailedPrecondition and stays.
+/// Removes the link. `may_go` is asked before: it can refuse, and a link that it answers
+/// `false` for stays. Nothing there is success, and so is an empty directory, which is not
+/// what publish makes and stays; anything else is FailedPrecondition and stays.
 pub(crate) fn unlink(
     host: &Host,
     operation: &'static str,
     target_path: &HostPath,
-    may_go: impl FnOnce() -> Result<()>,
+    may_go: impl FnOnce() -> Result<bool>,
     deadline: Deadline,
 ) -> Result<()> {
     let paths = Paths {
@@ -62,8 +62,10 @@ pub(crate) fn unlink(
     };
     let link = stat.directory && matches!(stat.reparse, Some(Reparse::SymbolicLink { .. }));
     if link {
-        may_go()?;
-        return paths.remove_directory(target_path);
+        return match may_go()? {
+            true => paths.remove_directory(target_path),
+            false => Ok(()),
+        };
     }
     if paths.is_empty_directory(target_path, &stat)? {
         return Ok(());

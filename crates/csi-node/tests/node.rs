@@ -334,6 +334,52 @@ fn unpublish_takes_the_lock_of_the_volume() {
 }
 
 #[test]
+fn a_directory_that_no_stage_or_publish_made_stays() {
+    let rig = with_volume();
+    rig.create("w", GIB).unwrap();
+    rig.stage("v").unwrap();
+    let in_volume = format!(r"{STAGING}\empty");
+    let link_in_volume = format!(r"{STAGING}\link");
+    rig.make_directory(&in_volume);
+    link(&rig, &link_in_volume, r"C:\elsewhere");
+    rig.publish("v").unwrap();
+    rig.make_directory(r"C:\Data");
+    let before = rig.node.snapshot();
+    let published = format!(r"{TARGET}\link");
+    for at in [r"C:\Data", &in_volume, &link_in_volume, &published] {
+        for id in ["v", "w", "nonexistent"] {
+            rig.unpublish_at(id, at).unwrap();
+            rig.unstage_at(id, at).unwrap();
+            rig.assert_unchanged(&before);
+        }
+    }
+}
+
+#[test]
+fn a_path_in_the_pool_or_the_state_directory_is_refused() {
+    let rig = with_volume();
+    let before = rig.node.snapshot();
+    for at in [
+        POOL.to_owned(),
+        POOL.to_uppercase(),
+        format!(r"{POOL}\state"),
+        format!(r"{POOL}\mount"),
+    ] {
+        for answer in [
+            rig.stage_with(stage("v", &at, Mode::SingleNodeWriter)),
+            rig.publish_with(publish("v", STAGING, &at)),
+            rig.unpublish_at("v", &at),
+            rig.unstage_at("v", &at),
+        ] {
+            let error = answer.unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{error:?}");
+            assert!(error.message().contains("target_path"), "{error:?}");
+        }
+    }
+    rig.assert_unchanged(&before);
+}
+
+#[test]
 fn an_empty_directory_at_the_target_path_gives_way() {
     let rig = with_volume();
     rig.stage("v").unwrap();

@@ -126,23 +126,8 @@ impl Pool<'_> {
         }
     }
 
-    /// Whether the link at a path may be removed for this volume: it leads to the volume, to
-    /// one that is gone, or to no volume at all.
-    ///
-    /// # Errors
-    /// `FailedPrecondition` for another volume.
-    pub(super) fn check_unpublish(&self, volume_id: &str, path: &HostPath) -> Result<()> {
-        match self.mounted(path)? {
-            Some(volume) if self.is_anothers(volume_id, &volume)? => {
-                let detail = format!("is not published at {path}, which leads to {volume}");
-                Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Whether a Windows volume is there and does not lie on the disk of this volume's file.
-    fn is_anothers(&self, volume_id: &str, volume: &VolumeId) -> Result<bool> {
+    pub(super) fn is_anothers(&self, volume_id: &str, volume: &VolumeId) -> Result<bool> {
         match self.disk_of(volume)? {
             None => Ok(false),
             Some(disk) => {
@@ -153,7 +138,7 @@ impl Pool<'_> {
     }
 
     /// The Windows volume that is mounted at a path, if one is.
-    fn mounted(&self, path: &HostPath) -> Result<Option<VolumeId>> {
+    pub(super) fn mounted(&self, path: &HostPath) -> Result<Option<VolumeId>> {
         match self.host.volume().id_from_target_path(path, self.deadline) {
             Ok(volume) => Ok(Some(volume)),
             Err(error) if says_not_there(&error) => Ok(None),
@@ -234,7 +219,7 @@ impl Pool<'_> {
     }
 
     /// The disk that a Windows volume lies on; nothing when the volume is gone.
-    fn disk_of(&self, volume: &VolumeId) -> Result<Option<DiskNumber>> {
+    pub(super) fn disk_of(&self, volume: &VolumeId) -> Result<Option<DiskNumber>> {
         let device = volume.device();
         let number = self.host.os().device_number(&device, self.deadline);
         let number = number.map_err(|error| Error::from_port(self.operation, &device, error));
@@ -255,7 +240,7 @@ impl Pool<'_> {
 }
 
 /// Whether looking for a mounted volume has shown that there is none, and has not failed.
-fn says_not_there(error: &Error) -> bool {
+pub(super) fn says_not_there(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::NotFound => true,
         ErrorKind::FailedPrecondition => error.code().is_none(),

@@ -18,6 +18,7 @@ mod controller;
 mod id;
 mod node;
 mod parameters;
+mod paths;
 mod pool;
 mod size;
 

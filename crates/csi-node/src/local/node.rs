@@ -34,6 +34,7 @@ impl Driver for LocalDriver {
         let volume_id = &request.volume_id;
         let parameters = Parameters::read(pool.operation, &request.volume_context)?;
         let format = parameters.format(pool.operation, &request.capability)?;
+        pool.check_path("staging_target_path", &request.staging_path)?;
         let _volume = pool.lock(volume_id)?;
         self.make_directories(&pool)?;
         let attached_before = pool.info(volume_id)?.attached;
@@ -61,24 +62,28 @@ impl Driver for LocalDriver {
         staged.map(|_| ())
     }
 
-    /// Unmounts the volume and detaches its file, unless it is staged somewhere else.
+    /// Unmounts the volume and detaches its file, unless it is staged somewhere else. An
+    /// empty directory at the path goes only while the file is attached, by a stage or an
+    /// unstage that was cut off; otherwise nothing says that it was made for this volume.
     fn unstage(&self, request: &Unstage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local unstage", deadline);
         let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
+        pool.check_path("staging_target_path", staging_path)?;
         if none_if_missing(pool.file(volume_id))?.is_none() {
             return Ok(());
         }
         let _volume = pool.lock(volume_id)?;
         let mounted = pool.mounted_for_unstage(volume_id, staging_path)?;
-        self.host
-            .staging()
-            .unstage(staging_path, mounted.as_ref(), deadline)?;
-        if pool.attached_disk(volume_id)?.is_none() {
-            return Ok(());
+        let attached = pool.attached_disk(volume_id)?.is_some();
+        let to_detach = attached && pool.mounted_elsewhere(volume_id, staging_path)?.is_none();
+        if (mounted.is_some() || to_detach) && !pool.is_in_a_volume(staging_path)? {
+            self.host
+                .staging()
+                .unstage(staging_path, mounted.as_ref(), deadline)?;
         }
-        match pool.mounted_elsewhere(volume_id, staging_path)? {
-            Some(_) => Ok(()),
-            None => pool.detach(volume_id),
+        match to_detach {
+            true => pool.detach(volume_id),
+            false => Ok(()),
         }
     }
 
@@ -86,6 +91,7 @@ impl Driver for LocalDriver {
     fn publish(&self, request: &Publish, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local publish", deadline);
         let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
+        pool.check_path("target_path", &request.target_path)?;
         let _volume = pool.lock(volume_id)?;
         pool.info(volume_id)?;
         if !pool.is_mounted_at(volume_id, staging_path)? {
@@ -117,13 +123,14 @@ impl Driver for LocalDriver {
     fn unpublish(&self, request: &Unpublish, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local unpublish", deadline);
         let (volume_id, target_path) = (&request.volume_id, &request.target_path);
+        pool.check_path("target_path", target_path)?;
         // A text that is no id names no volume to keep others away from.
         let _volume = none_if_missing(pool.lock(volume_id))?;
         publish::unlink(
             &self.host,
             pool.operation,
             target_path,
-            || pool.check_unpublish(volume_id, target_path),
+            || pool.may_unpublish(volume_id, target_path),
             deadline,
         )
     }
