@@ -391,6 +391,27 @@ fn a_file_that_could_not_be_looked_at_is_not_deleted() {
 }
 
 #[test]
+fn the_record_of_a_format_that_failed_goes_with_its_volume() {
+    for fault in [
+        Fault::on("MSFT_Volume.Format").loses_answer(),
+        Fault::on("MSFT_Volume.Format").hresult(0x8004_1001),
+    ] {
+        let rig = Rig::new();
+        rig.create("v", GIB).unwrap();
+        rig.create("w", GIB).unwrap();
+        rig.node.inject(fault);
+        rig.stage("v").unwrap_err();
+        rig.unstage("v").unwrap();
+        let records = rig.tree(r"C:\csi\pool\state");
+        assert!(records.iter().any(|path| path.contains("format-")));
+        rig.delete("w").unwrap();
+        assert_eq!(rig.tree(r"C:\csi\pool\state"), records);
+        rig.delete("v").unwrap();
+        assert_eq!(rig.tree(POOL), [r"C:\csi\pool\state\"]);
+    }
+}
+
+#[test]
 fn a_deleted_volume_is_deleted() {
     let rig = Rig::new();
     rig.create("v", GIB).unwrap();

@@ -65,6 +65,7 @@ impl ControllerDriver for LocalDriver {
             Err(error) if says_unreadable(&error) => pool.remove(&file)?,
             Err(error) => return Err(error),
         }
+        pool.forget_records(volume_id)?;
         pool.remove(&pool.unfinished(volume_id)?)
     }
 

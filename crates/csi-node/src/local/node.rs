@@ -43,7 +43,8 @@ impl Driver for LocalDriver {
             false => pool.attach(volume_id, request.capability.access)?,
         }
         let disk = pool.disk_info(volume_id)?;
-        let staged = self.host.staging().stage(
+        let host = self.host.clone().with_state_dir(pool.records(volume_id)?);
+        let staged = host.staging().stage(
             &StageRequest {
                 disk: disk.unique_id,
                 path: request.staging_path.clone(),
@@ -59,7 +60,9 @@ impl Driver for LocalDriver {
             // Nobody unstages what was refused.
             pool.detach(volume_id)?;
         }
-        staged.map(|_| ())
+        staged?;
+        // The format has ended, if there was one.
+        pool.forget_records(volume_id)
     }
 
     /// Unmounts the volume and detaches its file, unless it is staged somewhere else. An

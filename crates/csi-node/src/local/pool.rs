@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use csi_proxy::clock::Deadline;
-use csi_proxy::os::{At, LockName, LockToken, VirtualDiskInfo};
+use csi_proxy::os::{At, LockName, LockToken, RemoveTree, VirtualDiskInfo};
 use csi_proxy::port::PortError;
 use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
 
@@ -98,6 +98,25 @@ impl<'a> Pool<'a> {
     pub(super) fn remove(&self, file: &HostPath) -> Result<()> {
         let removed = self.host.os().remove_file(&At::path(file), self.deadline);
         none_if_missing(removed.map_err(|error| self.failed(file, error))).map(|_| ())
+    }
+
+    /// The directory of the library's records about a volume, below the host's: so they are
+    /// found again when the volume's disk is not attached.
+    pub(super) fn records(&self, volume_id: &str) -> Result<HostPath> {
+        let all = self.host.state_dir().unwrap_or(self.directory);
+        all.join(volume_id)
+            .map_err(|error| Error::new(ErrorKind::InvalidArgument, self.operation, all, error))
+    }
+
+    /// Removes the records about a volume.
+    pub(super) fn forget_records(&self, volume_id: &str) -> Result<()> {
+        let records = self.records(volume_id)?;
+        let request = RemoveTree {
+            at: At::path(&records),
+            keep_root: false,
+        };
+        let removed = self.host.os().remove_tree(&request, self.deadline);
+        none_if_missing(removed.map_err(|error| self.failed(&records, error))).map(|_| ())
     }
 
     /// Keeps all other operations on a volume away, in all processes of the node.
