@@ -3,10 +3,12 @@
 mod common;
 
 use common::{GIB, MIB, POOL, Rig, STAGING, capability, config, create, map, path};
+use csi_node::local::{LocalConfig, LocalDriver};
 use csi_node::proto::controller_server::Controller as _;
 use csi_node::proto::volume_capability::access_mode::Mode;
 use csi_node::proto::volume_capability::{AccessType, MountVolume};
 use csi_node::proto::*;
+use csi_proxy::ErrorKind;
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, CreateVirtualDisk};
 use csi_proxy_sim::{Fault, SimNode};
@@ -587,6 +589,34 @@ fn a_volume_tells_where_it_is_in_use() {
 }
 
 #[test]
+fn a_file_in_the_pool_that_the_driver_did_not_make_stays() {
+    let rig = Rig::new();
+    rig.make_directory(POOL);
+    let others = [
+        "mine.new.vhdx",
+        "My File.unfinished.vhdx",
+        ".unfinished.vhdx",
+    ];
+    for other in others {
+        rig.write(&format!(r"{POOL}\{other}"), "precious");
+    }
+    rig.create("v", GIB).unwrap();
+    rig.delete("v").unwrap();
+    for other in others {
+        assert_eq!(rig.read(&format!(r"{POOL}\{other}")), "precious");
+    }
+}
+
+#[test]
+fn a_whole_drive_is_no_pool() {
+    let process = SimNode::builder().build().process();
+    let config = LocalConfig::new(path(r"C:\"), "node-1");
+    let error = LocalDriver::new(process.host(), config).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("field pool"), "{error}");
+}
+
+#[test]
 fn a_creation_that_was_cut_off_leaves_nothing_behind() {
     let rig = Rig::new();
     rig.create("other", 64 * MIB).unwrap();
@@ -595,12 +625,12 @@ fn a_creation_that_was_cut_off_leaves_nothing_behind() {
         rig.create("v", GIB).unwrap_err().code(),
         Code::PermissionDenied
     );
-    assert!(rig.exists(r"C:\csi\pool\v.new.vhdx"));
+    assert!(rig.exists(r"C:\csi\pool\v.unfinished.vhdx"));
     // Whichever volume is made next, and also when this one is deleted.
     rig.create("next", 64 * MIB).unwrap();
-    assert!(!rig.exists(r"C:\csi\pool\v.new.vhdx"));
+    assert!(!rig.exists(r"C:\csi\pool\v.unfinished.vhdx"));
     let left = CreateVirtualDisk {
-        at: At::path(&path(r"C:\csi\pool\v.new.vhdx")),
+        at: At::path(&path(r"C:\csi\pool\v.unfinished.vhdx")),
         size: 64 << 20,
     };
     rig.host()
@@ -608,5 +638,5 @@ fn a_creation_that_was_cut_off_leaves_nothing_behind() {
         .create_virtual_disk(&left, Deadline::Never)
         .unwrap();
     rig.delete("v").unwrap();
-    assert!(!rig.exists(r"C:\csi\pool\v.new.vhdx"));
+    assert!(!rig.exists(r"C:\csi\pool\v.unfinished.vhdx"));
 }

@@ -88,6 +88,10 @@ impl LocalDriver {
             let detail = format!("{:?}, expected 1 to {NODE_ID_LIMIT} bytes", config.node_id);
             return Err(fields.wrong("node_id", detail));
         }
+        if config.pool.file_name().is_none() {
+            let detail = format!("{} is a whole drive, expected a directory", config.pool);
+            return Err(fields.wrong("pool", detail));
+        }
         let host = match host.state_dir() {
             Some(_) => host,
             None => {

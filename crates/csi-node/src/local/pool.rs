@@ -12,7 +12,7 @@ use super::id;
 /// The end of a volume's file: `<volume id>.vhdx`.
 const FILE: &str = ".vhdx";
 /// The end of a file that is being made. An id has no dot, so no volume is called so.
-const UNFINISHED: &str = ".new.vhdx";
+const UNFINISHED: &str = ".unfinished.vhdx";
 /// A lock that could not be given back would hold a volume for as long as the process
 /// lives, so it is tried this often.
 const UNLOCK_ATTEMPTS: u32 = 3;
@@ -85,9 +85,10 @@ impl<'a> Pool<'a> {
             if entry.stat.directory {
                 continue;
             }
-            if name.ends_with(UNFINISHED) {
-                contents.unfinished.push(self.path(&name)?);
-            } else if let Some(volume_id) = name.strip_suffix(FILE).filter(|name| id::is_id(name)) {
+            let id_before = |end| name.strip_suffix(end).filter(|name| id::is_id(name));
+            if let Some(volume_id) = id_before(UNFINISHED) {
+                contents.unfinished.push(self.unfinished(volume_id)?);
+            } else if let Some(volume_id) = id_before(FILE) {
                 contents.files.insert(volume_id.to_owned(), entry.stat.size);
             }
         }
