@@ -461,6 +461,19 @@ fn a_volume_that_was_never_written_cannot_be_staged_for_a_reader() {
 }
 
 #[test]
+fn a_refusal_is_told_although_the_file_cannot_be_detached() {
+    let rig = with_volume();
+    rig.node
+        .inject(csi_proxy_sim::Fault::on("detach_virtual_disk").win32(1117));
+    let reader = stage("v", STAGING, Mode::SingleNodeReaderOnly);
+    let error = rig.stage_with(reader).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error:?}");
+    for part in ["stays attached", "1117"] {
+        assert!(error.message().contains(part), "{error:?}");
+    }
+}
+
+#[test]
 fn a_volume_is_staged_at_one_path_at_a_time() {
     let rig = with_volume();
     rig.stage("v").unwrap();

@@ -53,14 +53,17 @@ impl Driver for LocalDriver {
             },
             deadline,
         );
-        if let Err(error) = &staged
-            && !attached_before
-            && is_refusal(error)
-        {
+        if let Err(error) = staged {
             // Nobody unstages what was refused.
-            pool.detach(volume_id)?;
+            let detached = match !attached_before && is_refusal(&error) {
+                true => pool.detach(volume_id),
+                false => Ok(()),
+            };
+            return Err(match detached {
+                Ok(()) => error,
+                Err(left) => error.with_detail(format_args!("the file stays attached: {left}")),
+            });
         }
-        staged?;
         // The format has ended, if there was one.
         pool.forget_records(volume_id)
     }
