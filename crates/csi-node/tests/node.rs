@@ -474,6 +474,24 @@ fn a_refusal_is_told_although_the_file_cannot_be_detached() {
 }
 
 #[test]
+fn a_volume_staged_with_another_file_system_already_exists() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    let before = rig.node.snapshot();
+    let named = |name: &str| NodeStageVolumeRequest {
+        volume_context: common::map(&[("fsType", name)]),
+        ..stage("v", STAGING, Mode::SingleNodeWriter)
+    };
+    let error = rig.stage_with(named("refs")).unwrap_err();
+    assert_eq!(error.code(), Code::AlreadyExists, "{error:?}");
+    for part in ["NTFS", "ReFS"] {
+        assert!(error.message().contains(part), "{error:?}");
+    }
+    rig.stage_with(named("ntfs")).unwrap();
+    rig.assert_unchanged(&before);
+}
+
+#[test]
 fn a_volume_is_staged_at_one_path_at_a_time() {
     let rig = with_volume();
     rig.stage("v").unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use csi_proxy::disk::DiskInfo;
-use csi_proxy::os::{At, AttachVirtualDisk};
+use csi_proxy::os::{At, AttachVirtualDisk, VolumeInformation};
 use csi_proxy::{DevicePath, DiskNumber, Error, ErrorKind, HostPath, Result, VolumeId};
 
 use super::pool::{Pool, none_if_missing};
@@ -172,17 +172,19 @@ impl Pool<'_> {
 
     /// Whether what is mounted at a path can be written.
     pub(super) fn access_at(&self, path: &HostPath) -> Result<Access> {
+        match self.information_at(path)?.read_only {
+            true => Ok(Access::ReadOnly),
+            false => Ok(Access::ReadWrite),
+        }
+    }
+
+    /// What Windows says about the file system that is mounted at a path.
+    pub(super) fn information_at(&self, path: &HostPath) -> Result<VolumeInformation> {
         let information = self
             .host
             .os()
             .volume_information(&At::path(path), self.deadline);
-        match information
-            .map_err(|error| self.failed(path, error))?
-            .read_only
-        {
-            true => Ok(Access::ReadOnly),
-            false => Ok(Access::ReadWrite),
-        }
+        information.map_err(|error| self.failed(path, error))
     }
 
     /// A directory other than `path` at which the attached volume is mounted.

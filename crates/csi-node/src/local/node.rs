@@ -3,7 +3,7 @@
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::At;
 use csi_proxy::staging::StageRequest;
-use csi_proxy::volume::NewSize;
+use csi_proxy::volume::{FileSystem, NewSize};
 use csi_proxy::{Error, ErrorKind, Host, Result};
 
 use super::LocalDriver;
@@ -39,7 +39,10 @@ impl Driver for LocalDriver {
         self.make_directories(&pool)?;
         let attached_before = pool.info(volume_id)?.attached;
         match attached_before {
-            true => prepare_attached(&pool, request)?,
+            true => {
+                let wanted = parameters.named_file_system(&request.capability);
+                prepare_attached(&pool, request, wanted)?;
+            }
             false => pool.attach(volume_id, request.capability.access)?,
         }
         let disk = pool.disk_info(volume_id)?;
@@ -181,16 +184,20 @@ impl Driver for LocalDriver {
 /// Looks at a volume that is attached already, by an earlier stage that may have been cut
 /// off: it must not be staged for another use or at another path, and a disk of the wrong
 /// kind on which nothing is mounted is attached anew.
-fn prepare_attached(pool: &Pool<'_>, request: &Stage) -> Result<()> {
+fn prepare_attached(
+    pool: &Pool<'_>,
+    request: &Stage,
+    file_system: Option<FileSystem>,
+) -> Result<()> {
     let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
     let wanted = request.capability.access;
     if pool.is_mounted_at(volume_id, staging_path)? {
         let staged = pool.access_at(staging_path)?;
-        if staged == wanted {
-            return Ok(());
+        if staged != wanted {
+            let detail = format!("is staged {staged} at {staging_path} already, not {wanted}");
+            return Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail));
         }
-        let detail = format!("is staged {staged} at {staging_path} already, not {wanted}");
-        return Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail));
+        return check_file_system(pool, request, file_system);
     }
     if let Some(other) = pool.mounted_elsewhere(volume_id, staging_path)? {
         let detail = format!("is staged at {other}; unstage it there first");
@@ -202,6 +209,20 @@ fn prepare_attached(pool: &Pool<'_>, request: &Stage) -> Result<()> {
         pool.attach(volume_id, wanted)?;
     }
     Ok(())
+}
+
+/// Refuses a volume that is staged with another file system than the one that is named.
+fn check_file_system(pool: &Pool<'_>, request: &Stage, named: Option<FileSystem>) -> Result<()> {
+    let Some(named) = named.map(FileSystem::as_str) else {
+        return Ok(());
+    };
+    let staged = pool.information_at(&request.staging_path)?.file_system;
+    if staged.eq_ignore_ascii_case(named) {
+        return Ok(());
+    }
+    let path = &request.staging_path;
+    let detail = format!("is staged with {staged} at {path} already, not with {named}");
+    Err(pool.error(ErrorKind::AlreadyExists, &request.volume_id, detail))
 }
 
 /// Whether the volume cannot be staged as it is asked for. Otherwise the outcome is open, or

@@ -90,6 +90,11 @@ impl Parameters {
         }
     }
 
+    /// The file system that a volume must have for a use; nothing if none was named.
+    pub(super) fn named_file_system(&self, capability: &Capability) -> Option<FileSystem> {
+        self.fs_type.or(capability.file_system)
+    }
+
     /// The volume context from which [`Parameters::read`] reads the same again.
     pub(super) fn to_context(&self) -> BTreeMap<String, String> {
         let fs_type = self
