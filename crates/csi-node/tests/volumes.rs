@@ -223,6 +223,34 @@ fn parameters_come_back_as_the_volume_context() {
 }
 
 #[test]
+fn a_volume_too_small_for_refs_is_out_of_range() {
+    let rig = Rig::new();
+    let refs = |name: &str, bytes| CreateVolumeRequest {
+        parameters: map(&[("fsType", "refs")]),
+        ..create(name, bytes)
+    };
+    let before = rig.node.snapshot();
+    let answer = |request| rig.call(rig.plugin.create_volume(Request::new(request)));
+    let error = answer(refs("v", 64 * MIB)).unwrap_err();
+    assert_eq!(error.code(), Code::OutOfRange);
+    let least = 2 * GIB + 32 * MIB;
+    assert!(error.message().contains(&least.to_string()), "{error:?}");
+    rig.assert_unchanged(&before);
+    // The least is enough to be formatted.
+    let volume = answer(refs("v", least)).unwrap().volume.unwrap();
+    let request = NodeStageVolumeRequest {
+        volume_context: volume.volume_context,
+        ..common::stage("v", STAGING, Mode::SingleNodeWriter)
+    };
+    rig.stage_with(request).unwrap();
+    // Without a wish it is what a volume gets.
+    let mut unsized_request = refs("w", 0);
+    unsized_request.capacity_range = None;
+    let volume = answer(unsized_request).unwrap().volume.unwrap();
+    assert_eq!(volume.capacity_bytes, least);
+}
+
+#[test]
 fn a_full_pool_is_resource_exhausted_and_a_size_beyond_its_limit_out_of_range() {
     let mut config = config();
     config.limit = Some(3 << 30);

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, CreateVirtualDisk, ExpandVirtualDisk, Rename, VirtualDiskInfo};
+use csi_proxy::volume::FileSystem;
 use csi_proxy::{ErrorKind, HostPath, Result};
 
 use super::parameters::Parameters;
@@ -35,7 +36,15 @@ impl ControllerDriver for LocalDriver {
         let volume_id = id::of_name(&request.name);
         let parameters = Parameters::read(pool.operation, &request.parameters)?;
         parameters.check(pool.operation, &request.capabilities)?;
-        let size = size::choose(pool.operation, request.range)?;
+        let mut named = request
+            .capabilities
+            .iter()
+            .filter_map(|capability| parameters.named_file_system(capability));
+        let file_system = match named.any(|one| one == FileSystem::Refs) {
+            true => FileSystem::Refs,
+            false => FileSystem::Ntfs,
+        };
+        let size = size::choose(pool.operation, request.range, file_system)?;
         let file = pool.file(&volume_id)?;
         let _volume = pool.lock(&volume_id)?;
         let info = match pool.find(&file)? {

@@ -1,5 +1,6 @@
 //! Which size a volume gets.
 
+use csi_proxy::volume::FileSystem;
 use csi_proxy::{Error, ErrorKind, Result};
 
 use crate::driver::SizeRange;
@@ -9,20 +10,39 @@ pub(super) const MIB: u64 = 1 << 20;
 /// A GPT disk has a Microsoft-reserved partition of 16 MiB; below this size little is left
 /// for files.
 pub(super) const MINIMUM: u64 = 64 * MIB;
+/// The least for ReFS: its smallest volume, and room for the partition table and the reserved
+/// partition. Assumed to be 2 GiB, as the simulated node has it: no page names a limit.
+const MINIMUM_REFS: u64 = (2 << 30) + 32 * MIB;
 /// The largest VHDX,
 /// <https://learn.microsoft.com/windows-server/storage/disk-management/manage-virtual-hard-disks>.
 pub(super) const MAXIMUM: u64 = 64 << 40;
 /// The size of a volume for which none was asked.
 const DEFAULT: u64 = 1 << 30;
 
-/// The size of a new volume: what is required, rounded up to what a VHDX can have.
-pub(super) fn choose(operation: &'static str, range: SizeRange) -> Result<u64> {
+/// The size of a new volume: what is required, rounded up to what a VHDX can have. A size
+/// that is asked for and too small for ReFS is refused, because it is too far from the least.
+pub(super) fn choose(
+    operation: &'static str,
+    range: SizeRange,
+    file_system: FileSystem,
+) -> Result<u64> {
+    let minimum = match file_system {
+        FileSystem::Ntfs => MINIMUM,
+        FileSystem::Refs => MINIMUM_REFS,
+    };
+    if let (FileSystem::Refs, Some(bytes)) = (file_system, range.required.or(range.limit))
+        && bytes < minimum
+    {
+        let detail = format!("{bytes} bytes, expected at least {minimum} for ReFS");
+        let object = "field capacity_range";
+        return Err(Error::new(ErrorKind::OutOfRange, operation, object, detail));
+    }
     let wish = match (range.required, range.limit) {
         (Some(required), _) => required,
         (None, Some(limit)) => DEFAULT.min(limit),
         (None, None) => DEFAULT,
     };
-    within(operation, range, round_up(wish.max(MINIMUM)))
+    within(operation, range, round_up(wish.max(minimum)))
 }
 
 /// The size that a volume of `size` bytes has to be grown to; its own if that is enough.
@@ -79,7 +99,10 @@ mod tests {
             (0, 100 * MIB, 100 * MIB),
             (MAXIMUM, 0, MAXIMUM),
         ] {
-            assert_eq!(choose("x", range(required, limit)).unwrap(), size);
+            assert_eq!(
+                choose("x", range(required, limit), FileSystem::Ntfs).unwrap(),
+                size
+            );
         }
     }
 
@@ -92,7 +115,7 @@ mod tests {
             (65 * MIB + 1, 65 * MIB + 2),
             (i64::MAX.cast_unsigned(), 0),
         ] {
-            let error = choose("x", range(required, limit)).unwrap_err();
+            let error = choose("x", range(required, limit), FileSystem::Ntfs).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::OutOfRange, "{required} {limit}");
         }
     }
