@@ -208,6 +208,19 @@ fn missing_fields_are_named() {
 }
 
 #[test]
+fn an_unknown_key_of_the_volume_context_is_named_as_such() {
+    let rig = with_volume();
+    let request = NodeStageVolumeRequest {
+        volume_context: common::map(&[("zz", "1")]),
+        ..stage("v", STAGING, Mode::SingleNodeWriter)
+    };
+    let error = rig.stage_with(request).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument);
+    let named = error.message().contains("field volume_context.zz");
+    assert!(named, "{error:?}");
+}
+
+#[test]
 fn what_is_not_staged_cannot_be_published() {
     let rig = with_volume();
     assert_eq!(

@@ -32,7 +32,7 @@ impl Driver for LocalDriver {
     fn stage(&self, request: &Stage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local stage", deadline);
         let volume_id = &request.volume_id;
-        let parameters = Parameters::read(pool.operation, &request.volume_context)?;
+        let parameters = Parameters::read_context(pool.operation, &request.volume_context)?;
         let format = parameters.format(pool.operation, &request.capability)?;
         pool.check_path("staging_target_path", &request.staging_path)?;
         let _volume = pool.lock(volume_id)?;

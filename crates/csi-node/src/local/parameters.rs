@@ -26,13 +26,29 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Reads them from the parameters of a storage class or from a volume context. One that
-    /// is not known is an error: a typing error must not become a default.
+    /// Reads them from the parameters of a storage class. One that is not known is an error:
+    /// a typing error must not become a default.
     pub(super) fn read(operation: &'static str, given: &BTreeMap<String, String>) -> Result<Self> {
+        Self::read_field(operation, "parameters", given)
+    }
+
+    /// Reads them from a volume context.
+    pub(super) fn read_context(
+        operation: &'static str,
+        given: &BTreeMap<String, String>,
+    ) -> Result<Self> {
+        Self::read_field(operation, "volume_context", given)
+    }
+
+    fn read_field(
+        operation: &'static str,
+        map: &str,
+        given: &BTreeMap<String, String>,
+    ) -> Result<Self> {
         let fields = Fields(operation);
         let mut parameters = Self::default();
         for (key, value) in given {
-            let field = format!("parameters.{key}");
+            let field = format!("{map}.{key}");
             match &**key {
                 FS_TYPE => parameters.fs_type = Some(fields.fs_type(&field, value)?),
                 ALLOCATION_UNIT_SIZE => {
