@@ -88,17 +88,22 @@ impl Controller for Plugin {
         }
         let volume = id.clone();
         let answer = self
-            .reading(OPERATION, &id, &metadata, move |driver, deadline| {
-                let controller = offered(driver, OPERATION)?;
-                controller.get(&volume, deadline)?;
-                let wanted = fields.capabilities(&request.volume_capabilities);
-                let supported = wanted.and_then(|wanted| {
-                    controller.check_parameters(&request.volume_context, &wanted)?;
-                    controller.check_parameters(&request.parameters, &wanted)?;
-                    no_mutable(fields, &request.mutable_parameters)
-                });
-                Ok(confirm(request, supported))
-            })
+            .reading(
+                OPERATION,
+                &format!("volume {id}"),
+                &metadata,
+                move |driver, deadline| {
+                    let controller = offered(driver, OPERATION)?;
+                    controller.get(&volume, deadline)?;
+                    let wanted = fields.capabilities(&request.volume_capabilities);
+                    let supported = wanted.and_then(|wanted| {
+                        controller.check_parameters(&request.volume_context, &wanted)?;
+                        controller.check_parameters(&request.parameters, &wanted)?;
+                        no_mutable(fields, &request.mutable_parameters)
+                    });
+                    Ok(confirm(request, supported))
+                },
+            )
             .await?;
         Ok(Response::new(answer))
     }
@@ -224,7 +229,7 @@ impl Controller for Plugin {
         let volume = self
             .reading(
                 OPERATION,
-                &id,
+                &format!("volume {id}"),
                 request.metadata(),
                 move |driver, deadline| offered(driver, OPERATION)?.get(&asked, deadline),
             )

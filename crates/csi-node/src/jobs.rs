@@ -65,7 +65,8 @@ impl Jobs {
     ) -> Result<T> {
         let operation = call.operation;
         let outcome = self.start_or_join(volume, call, work)?;
-        wait(operation, volume, outcome, clock, deadline).await
+        let object = format!("volume {volume}");
+        wait(operation, &object, outcome, clock, deadline).await
     }
 
     /// Does `work` that needs no volume for itself.
@@ -118,7 +119,8 @@ impl Jobs {
         running.insert(volume.to_owned(), entry);
         drop(running);
         let (all, key) = (Arc::clone(&self.running), volume.to_owned());
-        self.spawn(call.operation, volume.to_owned(), work, move |answer| {
+        let object = format!("volume {volume}");
+        self.spawn(call.operation, object, work, move |answer| {
             // First the entry: who has the answer must find the volume free.
             lock(&all).remove(&key);
             tell.send_replace(Some(answer));
@@ -264,7 +266,9 @@ mod tests {
         let at = |seconds| Deadline::At(Moment(Duration::from_secs(seconds)));
         let first = jobs.for_volume("v", stage("a"), &clock, at(120), work);
         let (first, ()) = tokio::join!(first, async { clock.set(121) });
-        assert_eq!(first.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+        let late = first.unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::DeadlineExceeded);
+        assert!(late.to_string().contains("volume v: no answer"), "{late}");
 
         let (_unused, second) = held(&begun);
         let again = jobs.for_volume("v", stage("a"), &clock, at(241), second);
@@ -278,7 +282,9 @@ mod tests {
         let (jobs, clock) = (Jobs::new(1), SystemClock::new());
         let work = || -> Result<u32> { panic!("a fault of ours") };
         let first = jobs.for_volume("v", stage("a"), &clock, Deadline::Never, work);
-        assert_eq!(first.await.unwrap_err().kind(), ErrorKind::Internal);
+        let error = first.await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert!(error.to_string().contains("volume v: "), "{error}");
         let after = jobs.for_volume("v", stage("b"), &clock, Deadline::Never, || Ok(1));
         assert_eq!(after.await.unwrap(), 1);
     }

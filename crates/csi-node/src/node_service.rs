@@ -103,9 +103,12 @@ impl Node for Plugin {
             .and_then(|at| optional_path(fields, &request.staging_target_path).map(|()| at))?;
         let id = at.volume_id.clone();
         let stats = self
-            .reading(OPERATION, &id, &metadata, move |driver, deadline| {
-                driver.stats(&at, deadline)
-            })
+            .reading(
+                OPERATION,
+                &format!("volume {id}"),
+                &metadata,
+                move |driver, deadline| driver.stats(&at, deadline),
+            )
             .await?;
         Ok(Response::new(NodeGetVolumeStatsResponse {
             usage: vec![usage(&stats)],
