@@ -7,8 +7,8 @@
 
 use super::{Row, row};
 use crate::error::ErrorKind::{
-    Aborted, AlreadyExists, DeadlineExceeded, Internal, InvalidArgument, NotFound, OutcomeUnknown,
-    PermissionDenied, ResourceExhausted, Unavailable, Unsupported,
+    Aborted, AlreadyExists, DeadlineExceeded, Internal, NotFound, OutcomeUnknown, PermissionDenied,
+    ResourceExhausted, Unavailable, Unsupported,
 };
 
 pub(super) const ROWS: &[Row] = &[
@@ -64,11 +64,7 @@ pub(super) const ROWS: &[Row] = &[
     row(0x8004_1005, "a value has the wrong type", Internal),
     row(0x8004_1006, "WMI is out of memory", ResourceExhausted),
     row(0x8004_1007, "the WMI context is not valid", Internal),
-    row(
-        0x8004_1008,
-        "a parameter is not valid for WMI",
-        InvalidArgument,
-    ),
+    row(0x8004_1008, "a parameter is not valid for WMI", Internal),
     row(
         0x8004_1009,
         "the resource is not available at present",

@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
         Unsupported,
     ),
     row(0xEFFF_000E, "too many connections", ResourceExhausted),
-    row(0xEFFF_000F, "a parameter is missing", InvalidArgument),
+    row(0xEFFF_000F, "a parameter is missing", Internal),
     row(
         0xEFFF_0010,
         "the connection cannot join the session",
@@ -265,7 +265,7 @@ pub(super) const ROWS: &[Row] = &[
         "the iSCSI name is too long or has invalid characters",
         InvalidArgument,
     ),
-    row(0xEFFF_0056, "a parameter is not valid", InvalidArgument),
+    row(0xEFFF_0056, "a parameter is not valid", Internal),
     row(0xEFFF_005D, "the device was not found", NotFound),
     row(0xEFFF_005F, "the DNS name was not resolved", Unavailable),
     row(0xEFFF_0060, "the session has no connection", Unavailable),

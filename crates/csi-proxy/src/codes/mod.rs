@@ -233,6 +233,13 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_that_windows_refuses_is_no_fault_of_the_caller() {
+        for code in [SystemCode::Win32(87), SystemCode::HResult(0x8004_1008)] {
+            assert_eq!(system_kind(code), ErrorKind::Internal, "{code}");
+        }
+    }
+
+    #[test]
     fn what_a_caller_can_do_decides_the_kind() {
         for (method, value, kind) in [
             (
@@ -241,6 +248,8 @@ mod tests {
                 ErrorKind::FailedPrecondition,
             ),
             ("MSFT_Disk.CreatePartition", 42002, ErrorKind::AlreadyExists),
+            // The library checks the requests; what Windows refuses is no fault of a caller's.
+            ("MSFT_Volume.Format", 5, ErrorKind::Internal),
             ("MSFT_Volume.Format", 43006, ErrorKind::FailedPrecondition),
             ("MSFT_Partition.Resize", 4097, ErrorKind::OutOfRange),
             (

@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Row] = &[
         "the service's name has invalid characters",
         InvalidArgument,
     ),
-    row(21, "a parameter is not valid", InvalidArgument),
+    row(21, "a parameter is not valid", Internal),
     row(
         22,
         "the service's account is not valid or lacks rights",

@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Row] = &[
     row(2, "an error that Windows does not specify", Internal),
     row(3, "the operation timed out in Windows", DeadlineExceeded),
     row(4, "the operation failed", Internal),
-    row(5, "a parameter is not valid", InvalidArgument),
+    row(5, "a parameter is not valid", Internal),
     row(6, "the disk or partition is in use", FailedPrecondition),
     row(
         7,

@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(85, "the local device name is already in use", AlreadyExists),
     row(86, "the network password is wrong", Unauthenticated),
-    row(87, "a parameter is not valid", InvalidArgument),
+    row(87, "a parameter is not valid", Internal),
     row(109, "the pipe was closed", Unavailable),
     row(111, "the file name is too long", InvalidArgument),
     row(
