@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::info::{BASIC_DATA, DiskInfo, PartitionInfo, PartitionStyle};
 use crate::cim::{Invoke, Namespace, ObjectPath};
 use crate::content;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::operation::Operation;
 
 /// How long to wait before looking again for what Windows does in its own time.
@@ -16,6 +16,9 @@ pub(crate) const POLL: Duration = Duration::from_millis(500);
 
 /// `CreatePartition`: the access path is in use. The partition has been created.
 const ACCESS_PATH_IN_USE: u32 = 42002;
+
+/// How often to look for a partition that Windows says it has created.
+const PARTITION_LOOKS: usize = 20;
 
 /// `Initialize`'s `PartitionStyle`.
 const GPT: u32 = 2;
@@ -87,9 +90,30 @@ pub(crate) fn create_partition(operation: &Operation<'_>, disk: &DiskInfo) -> Re
         .with("GptType", BASIC_DATA)
         .with("AssignDriveLetter", false);
     match operation.invoke(disk.name(), &invoke) {
-        Err(error) if error.is_return_value(ACCESS_PATH_IN_USE) => Ok(()),
+        Err(error) if error.is_return_value(ACCESS_PATH_IN_USE) => {
+            find_created(operation, &now, partitions.len(), error)
+        }
         answer => answer.map(drop),
     }
+}
+
+/// Looks for a partition that was created although the answer was an error; `before` is how
+/// many there were.
+fn find_created(
+    operation: &Operation<'_>,
+    disk: &DiskInfo,
+    before: usize,
+    error: Error,
+) -> Result<()> {
+    for _ in 0..PARTITION_LOOKS {
+        if PartitionInfo::of_disk(operation, disk)?.len() > before {
+            return Ok(());
+        }
+        wait(operation, disk, "the new partition")?;
+    }
+    Err(error
+        .with_kind(ErrorKind::Internal)
+        .with_detail("the partition was not created"))
 }
 
 /// Brings a partition online.
