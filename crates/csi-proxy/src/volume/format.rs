@@ -145,10 +145,8 @@ pub(crate) fn format(
 ) -> Result<()> {
     check_writable(operation, placed)?;
     options.check_size(operation, placed.partition.size)?;
-    let (disk, partition) = (&placed.disk, &placed.partition);
-    let fresh = FormatRecord::new(&disk.unique_id, partition.guid.as_deref(), partition.offset);
-    let earlier =
-        format_record::read(operation, &placed.volume.id)?.filter(|record| record.is_of(&fresh));
+    let fresh = record_of(placed);
+    let earlier = earlier_format(operation, placed)?;
     check_content(operation, placed, earlier.as_ref())?;
     // From here on the work is not cut by the caller's deadline.
     let operation = &operation.until(operation.os().deadline_in(FORMAT_LIMIT));
@@ -160,6 +158,26 @@ pub(crate) fn format(
         Ok(()) => format_record::remove(operation, &placed.volume.id),
         Err(error) => Err(refused(operation, placed, earlier.as_ref(), error)),
     }
+}
+
+/// Refuses content that [`format`] would refuse, and changes nothing.
+///
+/// # Errors
+/// As [`format`] for the content.
+pub(crate) fn check_formattable(operation: &Operation<'_>, placed: &Placed) -> Result<()> {
+    let earlier = earlier_format(operation, placed)?;
+    check_content(operation, placed, earlier.as_ref())
+}
+
+fn record_of(placed: &Placed) -> FormatRecord {
+    let (disk, partition) = (&placed.disk, &placed.partition);
+    FormatRecord::new(&disk.unique_id, partition.guid.as_deref(), partition.offset)
+}
+
+/// The record of a format of this volume that has not ended as far as is known.
+fn earlier_format(operation: &Operation<'_>, placed: &Placed) -> Result<Option<FormatRecord>> {
+    let record = format_record::read(operation, &placed.volume.id)?;
+    Ok(record.filter(|record| record.is_of(&record_of(placed))))
 }
 
 fn check_writable(operation: &Operation<'_>, placed: &Placed) -> Result<()> {

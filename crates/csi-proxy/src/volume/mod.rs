@@ -18,8 +18,8 @@ use crate::os::At;
 
 use info::{Placed, VolumeInfo, row_of};
 
-pub(crate) use format::format as format_empty;
 pub use format::{FORMAT_LIMIT, FileSystem, FormatOptions};
+pub(crate) use format::{check_formattable, format as format_empty};
 pub use resize::{NewSize, ResizeOutcome};
 
 /// The operations on volumes, [`Host::volume`].

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use csi_proxy::ErrorKind::{
-    DeadlineExceeded, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied,
+    DeadlineExceeded, FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
 };
 use csi_proxy::clock::Clock;
 use csi_proxy::os::Reparse;
@@ -11,7 +11,7 @@ use csi_proxy::staging::{StageRequest, Staged};
 use csi_proxy::{DiskNumber, Error, VolumeId};
 use csi_proxy_sim::fs::FileChange;
 use csi_proxy_sim::storage::{Content, SimDisk, SimPartition};
-use csi_proxy_sim::{NodeChange, SimNode};
+use csi_proxy_sim::{Fault, NodeChange, SimNode};
 
 use crate::{
     GIB, NEVER, ONE, STAGING, assert_error, assert_refused, host, node, path, request, soon,
@@ -489,4 +489,27 @@ fn a_disk_that_is_replaced_before_a_destructive_step_is_left_alone() {
             assert_eq!(node.counts().of(method), 0, "{method}");
         }
     }
+}
+
+#[test]
+fn c08_content_that_is_not_ours_keeps_its_flag_and_stays_offline() {
+    let unknown = || SimDisk::gpt(GIB).partition(SimPartition::of(Content::Ext4));
+    for disk in [
+        SimDisk::raw(GIB).content(Content::Ext4).read_only(),
+        SimDisk::raw(GIB).content(Content::Ext4).offline(),
+        unknown().read_only(),
+    ] {
+        let node = node(disk);
+        assert_refused(&node, &["ext2, ext3 or ext4"], |host| {
+            host.staging().stage(&request(), soon(&node))
+        });
+    }
+}
+
+#[test]
+fn a_partition_that_was_not_created_after_all_is_an_error() {
+    let node = node(SimDisk::raw(GIB));
+    node.inject(Fault::on("MSFT_Disk.CreatePartition").returns(42002));
+    assert_error(stage(&node), Internal, &["42002", "was not created"]);
+    stage(&node).unwrap();
 }
