@@ -183,8 +183,10 @@ impl File {
         let Some(contents) = &self.contents else {
             return state.put_directory(&self.path);
         };
-        if let Some((directory, _)) = self.path.rsplit_once('\\') {
-            state.put_directory(directory)?;
+        // The root of a drive is there.
+        match self.path.rsplit_once('\\') {
+            Some((directory, _)) if !directory.ends_with(':') => state.put_directory(directory)?,
+            _ => {}
         }
         state.put_file(&self.path, contents.as_bytes())
     }
@@ -217,6 +219,13 @@ mod tests {
     fn an_empty_file_is_a_node_with_a_system_disk() {
         let node = Machine::parse("").unwrap().build().unwrap();
         assert_eq!(node.snapshot(), SimNode::builder().build().snapshot());
+    }
+
+    #[test]
+    fn a_file_may_lie_in_the_root_of_a_drive() {
+        let text = "[[files]]\npath = 'C:\\a.txt'\ncontents = 'text'\n";
+        let node = Machine::parse(text).unwrap().build().unwrap();
+        assert_eq!(node.snapshot().file(r"C:\a.txt").unwrap(), b"text");
     }
 
     #[test]
