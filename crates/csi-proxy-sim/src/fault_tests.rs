@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use csi_proxy::HostPath;
 use csi_proxy::cim::{Invoke, Namespace, Output, Query};
 use csi_proxy::clock::{Clock, Deadline};
-use csi_proxy::port::{PortError, PortResult, SystemCode};
+use csi_proxy::os::At;
+use csi_proxy::port::{CallId, PortError, PortResult, SystemCode};
 
 use crate::storage::SimDisk;
-use crate::{Fault, Latency, Process, SimNode};
+use crate::{Fault, Latency, Process, SimClock, SimNode};
 
 const INITIALIZE: &str = "MSFT_Disk.Initialize";
 
@@ -137,6 +139,70 @@ fn a_stalled_call_takes_effect_after_its_caller_has_gone() {
     node.clock().advance(Duration::from_secs(50));
     assert_eq!(cim.is_running(&id, Deadline::Never), Ok(false));
     assert!(!is_raw(&node));
+}
+
+/// A node on which the process waits for a call that hangs for a minute, and what the call
+/// will answer.
+fn hanging<T: Send + 'static>(
+    operation: &str,
+    call: impl FnOnce(Process) -> PortResult<T> + Send + 'static,
+) -> (SimNode, Process, std::thread::JoinHandle<PortResult<T>>) {
+    let node = SimNode::builder()
+        .disk(SimDisk::raw(1 << 30))
+        .clock(SimClock::manual())
+        .build();
+    node.inject(Fault::on(operation).stalls(Duration::from_secs(60)));
+    let process = node.process();
+    let waiting = {
+        let process = process.clone();
+        std::thread::spawn(move || call(process))
+    };
+    while node.counts().of(operation) == 0 {
+        std::thread::yield_now();
+    }
+    let id = CallId(node.counts().total());
+    while node.process().cim().is_running(&id, Deadline::Never) != Ok(true) {
+        std::thread::yield_now();
+    }
+    (node, process, waiting)
+}
+
+#[test]
+fn a_method_that_hangs_takes_effect_though_its_caller_crashes_and_not_after_a_reboot() {
+    for (reboots, raw) in [(false, false), (true, true)] {
+        let (node, process, waiting) = hanging(INITIALIZE, |process| {
+            let path = query(&process, Deadline::Never)?;
+            let invoke = Invoke::on(Namespace::Storage, "MSFT_Disk", &path, "Initialize");
+            process.cim().invoke(&invoke, Deadline::Never)
+        });
+        match reboots {
+            true => node.reboot(),
+            false => process.crash(),
+        }
+        node.clock().advance(Duration::from_secs(59));
+        assert!(is_raw(&node));
+        node.clock().advance(Duration::from_secs(1));
+        assert_eq!(is_raw(&node), raw, "a reboot: {reboots}");
+        let answer = waiting.join().unwrap();
+        assert!(
+            matches!(answer, Err(PortError::Unavailable { .. })),
+            "{answer:?}"
+        );
+        assert_eq!(is_raw(&node), raw, "a reboot: {reboots}");
+    }
+}
+
+#[test]
+fn a_call_of_the_operating_system_that_hangs_ends_with_its_process() {
+    let path = At::path(&HostPath::from_kubelet("/tmp/x").unwrap());
+    let (node, process, waiting) = hanging("create_directories", move |process| {
+        process.os().create_directories(&path, Deadline::Never)
+    });
+    let before = node.snapshot();
+    process.crash();
+    node.clock().advance(Duration::from_secs(60));
+    assert!(waiting.join().unwrap().is_err());
+    assert_eq!(node.snapshot(), before);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::fault::{self, Effect, Fault};
 use crate::latency::Latency;
 use crate::ports::Ports;
 use crate::process::{Process, ProcessId};
-use crate::runtime::{Abandoned, Counts, LogEntry, Runtime};
+use crate::runtime::{Counts, Delayed, LogEntry, Runtime};
 use crate::state::State;
 use crate::storage::{self, MediumId, SimDisk};
 
@@ -239,7 +239,8 @@ impl SimNode {
         answer
     }
 
-    /// The call hangs. A caller whose deadline comes first goes, and the call stays.
+    /// The call hangs. A caller whose deadline comes first goes, and the call stays; so does
+    /// a call of WMI whose caller dies.
     fn delay(
         &self,
         process: ProcessId,
@@ -250,21 +251,28 @@ impl SimNode {
     ) -> PortResult<()> {
         let clock = &self.0.clock;
         let end = Moment(clock.now().0.saturating_add(delay));
-        if let Deadline::At(moment) = deadline
-            && moment < end
-        {
-            self.model().runtime.abandon(Abandoned {
-                id,
-                at: end,
-                process,
-                call: call.clone(),
-            });
-            clock.sleep_until(moment);
-            self.model().runtime.check_alive(process)?;
+        let given_up = match deadline {
+            Deadline::At(moment) if moment < end => Some(moment),
+            _ => None,
+        };
+        let mut model = self.model();
+        model.runtime.check_alive(process)?;
+        model.runtime.hold(Delayed {
+            id,
+            at: end,
+            process,
+            call: call.clone(),
+            is_awaited: given_up.is_none(),
+        });
+        drop(model);
+        clock.sleep_until(given_up.unwrap_or(end));
+        let mut model = self.model();
+        model.runtime.check_alive(process)?;
+        if given_up.is_some() {
             return Err(PortError::DeadlineExceeded { running: Some(id) });
         }
-        clock.sleep_until(end);
-        self.model().runtime.check_alive(process)
+        model.runtime.take_back(id);
+        Ok(())
     }
 }
 

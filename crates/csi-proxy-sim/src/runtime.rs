@@ -60,8 +60,8 @@ pub struct LogEntry {
 pub(crate) struct Runtime {
     pub(crate) latency: Latency,
     pub(crate) faults: Faults,
-    /// Calls that their callers gave up and that are still to be performed.
-    abandoned: Vec<Abandoned>,
+    /// Calls that hang, and those of them that their callers gave up.
+    delayed: Vec<Delayed>,
     counts: Counts,
     log: VecDeque<LogEntry>,
     alive: BTreeSet<ProcessId>,
@@ -70,30 +70,38 @@ pub(crate) struct Runtime {
     last_call: u64,
 }
 
-/// A call that hangs and whose caller is gone.
+/// A call that hangs.
 #[derive(Debug)]
-pub(crate) struct Abandoned {
+pub(crate) struct Delayed {
     pub(crate) id: CallId,
     /// When it takes effect.
     pub(crate) at: Moment,
     pub(crate) process: ProcessId,
     pub(crate) call: Call,
+    /// Its caller waits for it and makes it take effect; otherwise the node does.
+    pub(crate) is_awaited: bool,
 }
 
 impl Runtime {
-    /// A call hangs and its caller goes.
-    pub(crate) fn abandon(&mut self, abandoned: Abandoned) {
-        self.abandoned.push(abandoned);
+    /// A call begins to hang.
+    pub(crate) fn hold(&mut self, delayed: Delayed) {
+        self.delayed.push(delayed);
     }
 
-    /// An abandoned call that is due.
-    pub(crate) fn take_due(&mut self, now: Moment) -> Option<Abandoned> {
-        let due = self.abandoned.iter().position(|one| one.at <= now)?;
-        Some(self.abandoned.remove(due))
+    /// The caller of a call has waited long enough and takes it back to make it take effect.
+    pub(crate) fn take_back(&mut self, call: CallId) {
+        self.delayed.retain(|one| one.id != call);
     }
 
-    pub(crate) fn is_abandoned(&self, call: CallId) -> bool {
-        self.abandoned.iter().any(|one| one.id == call)
+    /// A call that is due and that nobody waits for.
+    pub(crate) fn take_due(&mut self, now: Moment) -> Option<Delayed> {
+        let is_due = |one: &Delayed| !one.is_awaited && one.at <= now;
+        let due = self.delayed.iter().position(is_due)?;
+        Some(self.delayed.remove(due))
+    }
+
+    pub(crate) fn is_delayed(&self, call: CallId) -> bool {
+        self.delayed.iter().any(|one| one.id == call)
     }
 
     /// A loaded node has calls that still run: ids go on behind them.
@@ -118,14 +126,17 @@ impl Runtime {
     pub(crate) fn end_process(&mut self, process: ProcessId) {
         self.alive.remove(&process);
         // WMI goes on with what it was asked for; calls of the process itself end with it.
-        let of_wmi = |one: &Abandoned| matches!(one.call, Call::Cim(_));
-        self.abandoned
+        let of_wmi = |one: &Delayed| matches!(one.call, Call::Cim(_));
+        self.delayed
             .retain(|one| one.process != process || of_wmi(one));
+        for delayed in &mut self.delayed {
+            delayed.is_awaited &= delayed.process != process;
+        }
     }
 
     pub(crate) fn end_all_processes(&mut self) {
         self.alive.clear();
-        self.abandoned.clear();
+        self.delayed.clear();
     }
 
     pub(crate) fn check_alive(&self, process: ProcessId) -> PortResult<()> {

@@ -60,6 +60,6 @@ impl Cim for Ports<'_> {
 
     fn is_running(&self, call: &CallId, _: Deadline) -> PortResult<bool> {
         let model = self.model();
-        Ok(model.runtime.is_abandoned(*call) || model.state.storage.runs(*call))
+        Ok(model.runtime.is_delayed(*call) || model.state.storage.runs(*call))
     }
 }
