@@ -1,5 +1,6 @@
 //! The server of the control endpoint: a thread per connection.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use std::thread;
 use serde_json::Value;
 
 use super::answer::answer;
-use super::socket::{Address, Connection, Listener, connect};
+use super::socket::{Address, Connection, Listener};
 use super::{ControlError, Line, Outcome, Request};
 use crate::node::SimNode;
 use crate::process::Process;
@@ -19,6 +20,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// The control endpoint of a node, open until this is dropped.
 pub struct ControlServer {
     address: Address,
+    listener: Option<Arc<Listener>>,
     shared: Arc<Shared>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -26,8 +28,8 @@ pub struct ControlServer {
 #[derive(Default)]
 struct Shared {
     stopping: AtomicBool,
-    /// To close them at the end; those that have ended are among them until then.
-    connections: Mutex<Vec<Box<dyn Connection>>>,
+    /// Those that are open, to close them at the end.
+    connections: Mutex<BTreeMap<u64, Box<dyn Connection>>>,
 }
 
 impl ControlServer {
@@ -40,16 +42,17 @@ impl ControlServer {
             doing: "the control endpoint could not be opened",
             source,
         };
-        let listener = Listener::open(&asked).map_err(failed)?;
+        let listener = Arc::new(Listener::open(&asked).map_err(failed)?);
         let address = listener.address().map_err(failed)?;
         let shared = Arc::new(Shared::default());
-        let accepting = Arc::clone(&shared);
+        let (accepting, at) = (Arc::clone(&shared), Arc::clone(&listener));
         let thread = thread::Builder::new()
             .name("sim-control".to_owned())
-            .spawn(move || accept(&listener, &node, &accepting))
+            .spawn(move || accept(&at, &node, &accepting))
             .map_err(failed)?;
         Ok(Self {
             address,
+            listener: Some(listener),
             shared,
             thread: Some(thread),
         })
@@ -64,12 +67,13 @@ impl ControlServer {
 impl Drop for ControlServer {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections; if that fails, it has ended.
-        let _ = connect(&self.address);
+        if let Some(listener) = self.listener.take() {
+            listener.wake();
+        }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        for connection in self.shared.lock().drain(..) {
+        for connection in self.shared.lock().values() {
             connection.close();
         }
         if let Address::Unix(path) = &self.address {
@@ -80,14 +84,15 @@ impl Drop for ControlServer {
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Box<dyn Connection>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Box<dyn Connection>>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn accept(listener: &Listener, node: &SimNode, shared: &Shared) {
+fn accept(listener: &Listener, node: &SimNode, shared: &Arc<Shared>) {
+    let mut last = 0;
     while !shared.stopping.load(Ordering::SeqCst) {
         let Ok(connection) = listener.accept() else {
             // No handle is free, for example; the next one may succeed.
@@ -98,12 +103,27 @@ fn accept(listener: &Listener, node: &SimNode, shared: &Shared) {
             return;
         }
         if let Ok(another) = connection.another() {
-            shared.lock().push(another);
+            last += 1;
+            shared.lock().insert(last, another);
         }
+        let open = Open(Arc::clone(shared), last);
         let node = node.clone();
         let serving = thread::Builder::new().name("sim-control-connection".to_owned());
         // Without a thread the connection is closed, and the client is told by that.
-        let _ = serving.spawn(move || serve(&node, connection));
+        let _ = serving.spawn(move || {
+            serve(&node, connection);
+            drop(open);
+        });
+    }
+}
+
+/// A connection among those that are open. It is taken off when its thread ends or cannot
+/// start.
+struct Open(Arc<Shared>, u64);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
     }
 }
 
@@ -171,4 +191,27 @@ fn write(writer: &Writer, id: Option<u64>, answer: Outcome) {
     let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
     // A client that is gone needs no answer.
     let _ = writer.write_all(&line);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::ControlClient;
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_of_connections_that_have_ended() {
+        let node = SimNode::builder().build();
+        let server = ControlServer::start(node, "tcp://127.0.0.1:0").unwrap();
+        for _ in 0..300 {
+            let client = ControlClient::connect(&server.uri()).unwrap();
+            assert!(client.check("/").is_ok());
+        }
+        let began = Instant::now();
+        while !server.shared.lock().is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            thread::yield_now();
+        }
+    }
 }

@@ -83,6 +83,17 @@ impl Listener {
         }
     }
 
+    /// Makes a thread that waits in [`Listener::accept`] return, whether the socket's file is
+    /// still there or not.
+    pub(super) fn wake(&self) {
+        // What cannot be woken has ended.
+        let _ = match self {
+            #[cfg(unix)]
+            Self::Unix(listener, _) => unix::shut(listener),
+            Self::Tcp(listener) => listener.local_addr().and_then(TcpStream::connect).map(drop),
+        };
+    }
+
     /// The address with the port that was given, where 0 was asked for.
     pub(super) fn address(&self) -> io::Result<Address> {
         match self {
@@ -110,6 +121,7 @@ mod unix {
     use std::fs::{self, DirBuilder, Permissions};
     use std::io;
     use std::net::Shutdown;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::Path;
@@ -133,6 +145,13 @@ mod unix {
 
     pub(super) fn connect(path: &Path) -> io::Result<Box<dyn Connection>> {
         Ok(Box::new(UnixStream::connect(path)?))
+    }
+
+    /// Linux lets a socket that listens be shut down like one that is connected: whoever
+    /// waits in `accept` is told an error.
+    pub(super) fn shut(listener: &UnixListener) -> io::Result<()> {
+        let socket = OwnedFd::from(listener.try_clone()?);
+        UnixStream::from(socket).shutdown(Shutdown::Both)
     }
 
     /// The socket is made in a directory of its own, so that nobody else can open it before

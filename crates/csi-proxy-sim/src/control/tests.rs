@@ -205,6 +205,19 @@ mod unix {
     }
 
     #[test]
+    fn a_server_ends_though_its_socket_was_removed() {
+        let path = place("removed");
+        let server = start(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let (ended, end) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            drop(server);
+            ended.send(())
+        });
+        assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(()));
+    }
+
+    #[test]
     fn c18_a_socket_that_was_left_behind_is_replaced() {
         let path = place("stale");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
