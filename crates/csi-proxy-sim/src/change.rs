@@ -252,6 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_names_every_change() {
+        let documentation = include_str!("../../../docs/sim-control.md");
+        let error = serde_json::from_str::<NodeChange>(r#"{"nothing": null}"#).unwrap_err();
+        let error = error.to_string();
+        // The error names the changes that there are, each in a pair of accents.
+        let (_, known) = error.split_once("expected one of").unwrap();
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        assert!(known.contains(&"put_service"), "{error}");
+        for name in known {
+            let example = format!(r#"{{"{name}": "#);
+            assert!(documentation.contains(&example), "{name}");
+        }
+    }
+
+    #[test]
     fn what_is_not_there_is_not_changed() {
         let mut state = SimNode::builder().build().snapshot();
         let before = state.clone();
