@@ -27,6 +27,14 @@ pub enum NodeChange {
         /// The other disk.
         with: Box<SimDisk>,
     },
+    /// A disk grows, as a cloud does it. Windows sees it when it looks again: after
+    /// `MSFT_Disk.Refresh`, a rescan or a reboot.
+    GrowDisk {
+        /// Its number.
+        number: u32,
+        /// Its new size in bytes.
+        size: u64,
+    },
     /// A disk goes offline or comes online.
     SetOffline {
         /// Its number.
@@ -125,6 +133,7 @@ impl NodeChange {
                 };
                 attach(state, &with)
             }
+            Self::GrowDisk { number, size } => grow(state, *number, *size),
             Self::SetOffline { number, offline } => {
                 let offline = offline.then_some(1);
                 change_disk(state, *number, |disk| disk.offline = offline)
@@ -200,6 +209,24 @@ fn detach(state: &mut State, number: u32) -> Result<(), NotChanged> {
     let found = state.storage.disk_by_number(number);
     let (id, _) = found.ok_or_else(|| no_disk(number))?;
     storage::detach(state, id);
+    Ok(())
+}
+
+fn grow(state: &mut State, number: u32, size: u64) -> Result<(), NotChanged> {
+    let found = state.storage.disk_by_number(number);
+    let medium = found.ok_or_else(|| no_disk(number))?.1.medium;
+    if state.storage.virtual_disks.contains_key(&medium) {
+        let reason = format!("disk {number} is a VHDX file, which does not grow while attached");
+        return Err(NotChanged(reason));
+    }
+    let medium = state.storage.media.get_mut(&medium);
+    let medium = medium.ok_or_else(|| no_disk(number))?;
+    let current = medium.grown_to.unwrap_or(medium.size);
+    if size < current || !size.is_multiple_of(storage::SECTOR) {
+        let reason = format!("{size} is no multiple of 512 from {current} on");
+        return Err(NotChanged(reason));
+    }
+    medium.grown_to = Some(size);
     Ok(())
 }
 

@@ -378,6 +378,9 @@ pub(crate) fn attach_parked(state: &mut State, medium: MediumId) -> Option<DiskI
     if disk.number == u32::MAX || state.storage.has_number(disk.number) {
         disk.number = state.storage.free_number();
     }
+    if let Some(medium) = state.storage.media.get_mut(&medium) {
+        medium.look_again();
+    }
     let id = DiskId(state.storage.next_id());
     state.storage.add_disk(id, disk);
     Some(id)

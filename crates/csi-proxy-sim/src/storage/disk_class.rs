@@ -215,6 +215,7 @@ fn refresh(call: &mut MethodCall<'_>) -> PortResult<Reply> {
         return done(41003);
     }
     disk.read_only |= disk.write_protected;
+    medium.look_again();
     done(0)
 }
 

@@ -29,6 +29,8 @@ pub struct MediumId(pub u64);
 pub struct Medium {
     /// Its size in bytes.
     pub size: u64,
+    /// The size that the device has grown to, if Windows has not looked at it since.
+    pub grown_to: Option<u64>,
     /// How it is partitioned.
     pub style: Style,
     /// Its partitions, by offset.
@@ -194,6 +196,7 @@ impl Medium {
     pub(crate) fn empty(size: u64) -> Self {
         Self {
             size,
+            grown_to: None,
             style: Style::Raw,
             partitions: Vec::new(),
             bytes: SparseBytes::default(),
@@ -224,8 +227,15 @@ impl Medium {
         tables::write(self);
     }
 
-    /// The medium of a VHDX file grows. Windows writes the GPT's second copy at the new end
-    /// when the disk is attached; here it is done at once.
+    /// Windows looks at the device: it sees the size that it has now.
+    pub(crate) fn look_again(&mut self) {
+        if let Some(size) = self.grown_to.take() {
+            self.grow(size);
+        }
+    }
+
+    /// The medium grows. Windows writes the GPT's second copy at the new end by itself; here
+    /// that is done at once.
     pub(crate) fn grow(&mut self, size: u64) {
         let tail = self.size.saturating_sub(GPT_TAIL);
         if matches!(self.style, Style::Gpt { .. }) {

@@ -43,6 +43,7 @@ pub(crate) use describe::{attach, attach_parked, park};
 pub use disk::{BusType, Disk, DiskId, Hidden};
 pub(crate) use disk_class::key_of as disk_key;
 pub use job::Job;
+pub(crate) use medium::SECTOR;
 pub use medium::{FileSystem, FileSystemKind, Medium, MediumId, Partition, PartitionKind, Style};
 pub use page83::Identifier;
 pub use virtual_disk::VirtualDisk;
@@ -212,6 +213,8 @@ pub(crate) fn reboot(state: &mut State) {
     state.storage.jobs.clear();
     state.storage.cut_off.clear();
     state.storage.coming_online.clear();
+    let media = state.storage.media.values_mut();
+    media.for_each(Medium::look_again);
     let attached: Vec<_> = (state.storage.virtual_disks.values())
         .filter_map(|disk| disk.attached)
         .collect();

@@ -32,6 +32,9 @@ fn rescan(call: &mut MethodCall<'_>) -> PortResult<Reply> {
         });
     for disk in storage.disks.values_mut() {
         disk.read_only |= disk.write_protected;
+        if let Some(medium) = storage.media.get_mut(&disk.medium) {
+            medium.look_again();
+        }
     }
     done(0)
 }

@@ -64,6 +64,7 @@ fn disk(number: u8) -> Disk {
 fn medium(number: u8) -> Medium {
     Medium {
         size: SIZE,
+        grown_to: None,
         style: Style::Gpt {
             guid: String::new(),
         },

@@ -326,3 +326,42 @@ fn each_code_is_one_that_is_documented_or_assumed() {
         }
     }
 }
+
+#[test]
+fn c13_a_disk_that_has_grown_has_its_old_size_until_windows_looks_again() {
+    let rescan = |process: &Process| {
+        let class = "MSFT_StorageSetting";
+        let rescan = Invoke::on_class(Namespace::Storage, class, "UpdateHostStorageCache");
+        assert!(process.cim().invoke(&rescan, NOW).is_ok());
+    };
+    let refresh = |process: &Process| assert_eq!(on_disk(process, method("Refresh")), 0);
+    let looks: [&dyn Fn(&Process); 2] = [&rescan, &refresh];
+    for look in looks {
+        let (node, process) = node_with(SimDisk::ntfs(GIB));
+        let grow = crate::NodeChange::GrowDisk {
+            number: 1,
+            size: 2 * GIB,
+        };
+        node.change(|state| grow.apply(state).unwrap());
+        let size = || {
+            disk(&process, 1, &["Size"]).properties["Size"]
+                .as_str()
+                .map(str::to_owned)
+        };
+        let resize = || on_last_partition(&process, method("Resize").with("Size", GIB));
+        assert_eq!((size(), resize()), (Some(GIB.to_string()), 4097));
+        look(&process);
+        assert_eq!((size(), resize()), (Some((2 * GIB).to_string()), 0));
+    }
+}
+
+#[test]
+fn a_disk_does_not_shrink_and_grows_by_whole_sectors() {
+    let mut state = node_with(SimDisk::ntfs(GIB)).0.snapshot();
+    let before = state.clone();
+    for (number, size) in [(1, GIB - 512), (1, GIB + 1), (9, 2 * GIB)] {
+        let grow = crate::NodeChange::GrowDisk { number, size };
+        assert!(grow.apply(&mut state).is_err(), "disk {number} to {size}");
+    }
+    assert_eq!(state, before);
+}
