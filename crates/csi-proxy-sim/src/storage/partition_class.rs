@@ -208,6 +208,7 @@ struct Target {
     partition: Partition,
     is_boot: bool,
     is_read_only: bool,
+    is_disk_offline: bool,
     largest: u64,
 }
 
@@ -219,6 +220,7 @@ fn target(call: &MethodCall<'_>) -> Option<Target> {
         partition: partition.clone(),
         is_boot: disk.disk.boot || disk.disk.system,
         is_read_only: disk.disk.read_only || partition.read_only,
+        is_disk_offline: disk.disk.offline.is_some(),
         largest: disk.medium.largest_size_of(partition),
     })
 }
@@ -379,6 +381,10 @@ fn resize(call: &mut MethodCall<'_>) -> PortResult<Reply> {
 }
 
 fn resize_to(call: &mut MethodCall<'_>, target: &Target, size: u64) -> u32 {
+    if target.is_disk_offline {
+        // Assumed: the page has no value for it.
+        return 4;
+    }
     let smallest = match smallest_size(call, target) {
         Ok(smallest) => smallest,
         Err(code) => return code,
@@ -412,6 +418,10 @@ fn set_offline(call: &mut MethodCall<'_>, offline: bool) -> PortResult<Reply> {
     };
     if !target.partition.kind.is_data() || target.is_boot {
         return done(42011);
+    }
+    if target.is_disk_offline {
+        // Assumed: the pages have no value for it.
+        return done(4);
     }
     change(call, &target, |partition| partition.offline = offline);
     done(0)

@@ -119,6 +119,19 @@ fn c13_the_largest_size_ends_before_the_second_gpt() {
 }
 
 #[test]
+fn c05_a_partition_of_an_offline_disk_is_not_resized_and_stays_as_it_is() {
+    let partition = SimPartition::of(Content::Ntfs).size(100 * MIB);
+    let (node, process) = node_with(SimDisk::gpt(GIB).partition(partition).offline());
+    let before = node.snapshot();
+    for name in ["Online", "Offline"] {
+        assert_eq!(on_last_partition(&process, method(name)), 4, "{name}");
+    }
+    let resize = method("Resize").with("Size", 200 * MIB);
+    assert_eq!(on_last_partition(&process, resize), 4);
+    assert_eq!(node.snapshot(), before);
+}
+
+#[test]
 fn fat32_is_not_resized() {
     let (_, process) = node_with(SimDisk::gpt(GIB).partition(SimPartition {
         size: Some(100 * MIB),
