@@ -63,7 +63,7 @@ impl<'a> Pool<'a> {
         none_if_missing(info.map_err(|error| {
             let error = self.failed(file, error);
             match error.kind() {
-                ErrorKind::InvalidArgument => error
+                ErrorKind::InvalidArgument | ErrorKind::Internal => error
                     .with_kind(ErrorKind::FailedPrecondition)
                     .with_detail("the file cannot be read as a VHDX"),
                 _ => error,

@@ -33,5 +33,6 @@ pub(crate) fn failures(call: &Call, n: u64) -> Vec<(Fault, Row)> {
 
 /// Prints a line that is shown for a test that passes too.
 pub(crate) fn report(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "{line}").unwrap();
 }

@@ -11,7 +11,7 @@ use csi_proxy::os::At;
 use csi_proxy::smb::MappingStatus;
 use csi_proxy::{Credentials, Host, Secret, SharePath};
 use csi_proxy_sim::smb::{Mapping, Server, Share};
-use csi_proxy_sim::{Fault, SimNode};
+use csi_proxy_sim::{Fault, SimClock, SimNode};
 
 use crate::{KUBELET, NEVER, path};
 
@@ -34,6 +34,10 @@ fn other() -> Credentials {
 
 /// A server `s` whose share `share` two users may write.
 pub(crate) fn shared_node() -> SimNode {
+    shared_node_on(SimClock::auto())
+}
+
+fn shared_node_on(clock: SimClock) -> SimNode {
     let share = || Share::new(GIB).writer(r"DOM\user").writer("other");
     let server = Server::new()
         .account(r"DOM\user", PASSWORD)
@@ -41,7 +45,7 @@ pub(crate) fn shared_node() -> SimNode {
         .share("share", share())
         .share("second", share())
         .share("open", Share::open(GIB));
-    let node = SimNode::builder().build();
+    let node = SimNode::builder().clock(clock).build();
     node.change(|state| {
         state.put_smb_server("s", server);
         state.put_directory(r"\\s\share\a").unwrap();
@@ -345,7 +349,8 @@ fn a_removal_that_hangs_does_not_take_the_next_mapping_away() {
 
 #[test]
 fn two_processes_repair_a_mapping_one_after_the_other() {
-    let node = shared_node();
+    // A clock that jumps would end the wait for the share's lock at once.
+    let node = shared_node_on(SimClock::real(1));
     map(&node.process().host(), r"\\s\share").unwrap();
     node.change(|state| state.smb.break_mapping("s", "share"));
     let results: Vec<_> = std::thread::scope(|scope| {
