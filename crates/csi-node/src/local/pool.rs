@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, LockName, LockToken, RemoveTree, VirtualDiskInfo};
-use csi_proxy::port::PortError;
+use csi_proxy::port::{PortError, SystemCode};
 use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
 
 use super::id;
@@ -13,6 +13,9 @@ use super::id;
 const FILE: &str = ".vhdx";
 /// The end of a file that is being made. An id has no dot, so no volume is called so.
 const UNFINISHED: &str = ".unfinished.vhdx";
+/// `ERROR_INVALID_PARAMETER`: what a file is opened with that is no VHDX. No parameter of
+/// ours is wrong then.
+const NO_VHDX: SystemCode = SystemCode::Win32(87);
 /// A lock that could not be given back would hold a volume for as long as the process
 /// lives, so it is tried this often.
 const UNLOCK_ATTEMPTS: u32 = 3;
@@ -61,12 +64,13 @@ impl<'a> Pool<'a> {
             .os()
             .virtual_disk_info(&At::path(file), self.deadline);
         none_if_missing(info.map_err(|error| {
+            let no_vhdx = matches!(&error, PortError::System { code, .. } if *code == NO_VHDX);
             let error = self.failed(file, error);
-            match error.kind() {
-                ErrorKind::InvalidArgument | ErrorKind::Internal => error
+            match no_vhdx {
+                true => error
                     .with_kind(ErrorKind::FailedPrecondition)
                     .with_detail("the file cannot be read as a VHDX"),
-                _ => error,
+                false => error,
             }
         }))
     }
