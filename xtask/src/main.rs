@@ -27,9 +27,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Runs the named parts of the tests, or all of them
+    /// Runs the named parts of the tests, or those that CI runs
     Test {
-        /// The parts to run, in this order [default: all]
+        /// The parts to run, in this order [default: linux sanity]
         #[arg(value_enum)]
         parts: Vec<Part>,
     },
@@ -55,6 +55,10 @@ enum Part {
 }
 
 impl Part {
+    /// What runs without a name. The other two are green only piece by piece so far: they
+    /// join when the connection to Windows is whole.
+    const DEFAULT: [Self; 2] = [Self::Linux, Self::Sanity];
+
     fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",
@@ -84,15 +88,22 @@ fn main() -> ExitCode {
 
 fn test(parts: Vec<Part>) -> ExitCode {
     let parts = if parts.is_empty() {
-        Part::value_variants().to_vec()
+        Part::DEFAULT.to_vec()
     } else {
         parts
     };
     let mut report = Report::default();
-    for part in parts {
+    for part in &parts {
         part.run(&mut report);
     }
     print!("{report}");
+    let ran: Vec<_> = parts.iter().map(|part| part.name()).collect();
+    for part in Part::value_variants() {
+        if !ran.contains(&part.name()) {
+            let name = part.name();
+            println!("{name} was not run: cargo xtask test {name}");
+        }
+    }
     if report.failed() == 0 {
         ExitCode::SUCCESS
     } else {
