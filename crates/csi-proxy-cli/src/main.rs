@@ -29,8 +29,8 @@ use crate::sim::SimArgs;
 
 /// Kubernetes volumes on Windows nodes
 ///
-/// This version runs on a simulated Windows node only; the connection to a real one is not
-/// in it yet.
+/// Tested on a simulated Windows node only. `node` and `demo` need one; `serve` uses the real
+/// node on Windows.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
