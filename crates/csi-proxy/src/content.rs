@@ -77,6 +77,15 @@ pub(crate) fn probe(
     }))
 }
 
+/// Reads the start of a device, to learn whether it can be read.
+pub(crate) fn check_readable(
+    operation: &Operation<'_>,
+    device: &DevicePath,
+    object: &str,
+) -> Result<()> {
+    read(operation, device, 0, MIB.into(), object).map(drop)
+}
+
 fn read(
     operation: &Operation<'_>,
     device: &DevicePath,

@@ -14,6 +14,11 @@ use crate::ids::VolumeId;
 use crate::operation::Operation;
 use crate::os::{At, Bytes, ReadFile, WriteFile};
 use crate::path::HostPath;
+use crate::volume::FORMAT_LIMIT;
+
+/// A record's file name has the GUID of its volume between these.
+const NAME_START: &str = "format-";
+const NAME_END: &str = ".json";
 
 /// No record is longer.
 const LIMIT: u32 = 64 << 10;
@@ -29,24 +34,61 @@ pub(crate) struct FormatRecord {
     pub(crate) offset: u64,
     /// When it began, in seconds since 1970 by the clock of the machine.
     pub(crate) began: u64,
+    /// Windows has answered that it failed. What it wrote stays.
+    #[serde(default)]
+    pub(crate) ended: bool,
 }
 
 impl FormatRecord {
     /// The record of a format that begins now.
     pub(crate) fn new(disk: &str, partition: Option<&str>, offset: u64) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             disk: disk.to_owned(),
             partition: partition.map(str::to_owned),
             offset,
-            began: now.as_ref().map_or(0, Duration::as_secs),
+            began: seconds_since_1970(),
+            ended: false,
         }
+    }
+
+    /// Whether it began so recently that it may run, as far as its time tells. A clock that
+    /// was set to another time since makes it old.
+    pub(crate) fn is_recent(&self) -> bool {
+        seconds_since_1970().abs_diff(self.began) < FORMAT_LIMIT.as_secs()
     }
 
     /// Whether both are of the same place.
     pub(crate) fn is_of(&self, other: &Self) -> bool {
         (&self.disk, &self.partition, self.offset) == (&other.disk, &other.partition, other.offset)
     }
+}
+
+fn seconds_since_1970() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.as_ref().map_or(0, Duration::as_secs)
+}
+
+/// The records of formats on a disk, with their volumes.
+pub(crate) fn of_disk(
+    operation: &Operation<'_>,
+    disk: &str,
+) -> Result<Vec<(VolumeId, FormatRecord)>> {
+    let Some(directory) = operation.host().state_dir() else {
+        return Ok(Vec::new());
+    };
+    let answer = operation
+        .os()
+        .list(&At::path(directory), operation.deadline());
+    let mut records = Vec::new();
+    for entry in operation.optional(directory, answer)?.unwrap_or_default() {
+        let Some(volume) = volume_in(&entry.name) else {
+            continue;
+        };
+        if let Some(record) = read(operation, &volume)?.filter(|record| record.disk == disk) {
+            records.push((volume, record));
+        }
+    }
+    Ok(records)
 }
 
 /// The record of a volume, if there is one. A file that is no record counts as none.
@@ -108,9 +150,15 @@ fn path(operation: &Operation<'_>, volume: &VolumeId) -> Result<Option<HostPath>
     let Some(directory) = operation.host().state_dir() else {
         return Ok(None);
     };
-    let name = format!("format-{}.json", volume.guid());
+    let name = format!("{NAME_START}{}{NAME_END}", volume.guid());
     directory
         .join(&name)
         .map(Some)
         .map_err(|error| error.in_field(operation.name(), "state directory"))
+}
+
+/// The volume of whose record this is the file name.
+fn volume_in(name: &str) -> Option<VolumeId> {
+    let guid = name.strip_prefix(NAME_START)?.strip_suffix(NAME_END)?;
+    VolumeId::new(&format!(r"\\?\Volume{{{guid}}}\")).ok()
 }

@@ -18,7 +18,7 @@ use crate::ids::{DiskNumber, VolumeId};
 use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::path::HostPath;
-use crate::volume::FormatOptions;
+use crate::volume::{FormatOptions, check_not_running};
 
 use observe::Observed;
 use plan::Plan;
@@ -127,6 +127,24 @@ impl Staging<'_> {
         let operation = Operation::new(self.host, "unstage", deadline);
         check_path(&operation, path)?;
         unstage::unstage(&operation, path, volume)
+    }
+
+    /// Refuses when a disk may be formatted at this moment: by an operation of this or
+    /// another process, or in Windows, for a process that has ended. A driver asks before it
+    /// detaches a disk that nothing is mounted on. A format that was recorded less than
+    /// [`crate::volume::FORMAT_LIMIT`] ago counts until Windows shows a file system on its
+    /// volume, shows the volume no more, or answers that the format has failed; an older one
+    /// only while Windows says that the volume is in use. A stage of the disk goes on with
+    /// it in any case.
+    ///
+    /// # Errors
+    /// `Aborted`: try again later.
+    ///
+    /// Source: `MSFT_Volume.FileSystemType`, and the records in the host's state directory.
+    pub fn check_not_formatting(&self, disk: &str, deadline: Deadline) -> Result<()> {
+        let operation = Operation::new(self.host, "check not formatting", deadline);
+        let lock = Lock::of_disk(&operation, disk)?;
+        check_not_running(&operation.under(&lock), disk)
     }
 }
 

@@ -6,7 +6,7 @@ use super::info::{Placed, VolumeInfo};
 use crate::cim::{Invoke, Namespace};
 use crate::content::{self, Owner};
 use crate::disk::steps::POLL;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Code, Error, ErrorKind, Result};
 use crate::format_record::{self, FormatRecord};
 use crate::operation::Operation;
 
@@ -150,14 +150,50 @@ pub(crate) fn format(
     check_content(operation, placed, earlier.as_ref())?;
     // From here on the work is not cut by the caller's deadline.
     let operation = &operation.until(operation.os().deadline_in(FORMAT_LIMIT));
-    if earlier.is_none() {
+    let running = earlier.as_ref().filter(|earlier| !earlier.ended);
+    if running.is_none() {
         format_record::write(operation, &placed.volume.id, &fresh)?;
     }
-    check_again(operation, placed)?;
+    if let Err(error) = check_again(operation, placed) {
+        if earlier.is_none() {
+            // The refusal is what the caller must know; nothing was begun.
+            let _ = format_record::remove(operation, &placed.volume.id);
+        }
+        return Err(error);
+    }
     match invoke(operation, placed, options) {
         Ok(()) => format_record::remove(operation, &placed.volume.id),
-        Err(error) => Err(refused(operation, placed, earlier.as_ref(), error)),
+        Err(error) => Err(refused(operation, placed, earlier, error)),
     }
+}
+
+/// Refuses when a format of a volume on the disk is recorded and may still run: nothing has
+/// told its end, Windows knows no file system on the volume, and either it began less than
+/// [`FORMAT_LIMIT`] ago or Windows says that the volume is in use.
+///
+/// # Errors
+/// `Aborted`.
+pub(crate) fn check_not_running(operation: &Operation<'_>, disk: &str) -> Result<()> {
+    for (id, record) in format_record::of_disk(operation, disk)? {
+        let Some(volume) = VolumeInfo::find(operation, &id)? else {
+            continue;
+        };
+        if record.ended || volume.is_formatted() {
+            continue;
+        }
+        let in_use = match content::check_readable(operation, &id.device(), &volume.name()) {
+            Err(error) if error.is_in_use() => Some(error),
+            // Whatever else is wrong with it does not say that it runs.
+            _ => None,
+        };
+        let error = match (in_use, record.is_recent()) {
+            (Some(error), _) => error,
+            (None, true) => operation.error(ErrorKind::Aborted, volume.name(), ""),
+            (None, false) => continue,
+        };
+        return Err(still_running(error, &record));
+    }
+    Ok(())
 }
 
 /// Refuses content that [`format`] would refuse, and changes nothing.
@@ -216,7 +252,9 @@ fn check_content(
             ),
         )),
         // A format locks the volume.
-        (Err(error), Some(record)) if error.is_in_use() => Err(still_running(error, record)),
+        (Err(error), Some(record)) if error.is_in_use() && !record.ended => {
+            Err(still_running(error, record))
+        }
         (Err(error), _) => Err(error),
     }
 }
@@ -265,20 +303,33 @@ const NOT_BEGUN: &[u32] = &[
     1, 7, 40018, 42010, 43000, 43001, 43002, 43003, 43004, 43005, 43006,
 ];
 
-/// What the refusal of a format means.
+/// What the refusal of a format means, and what becomes of the record.
 fn refused(
     operation: &Operation<'_>,
     placed: &Placed,
-    earlier: Option<&FormatRecord>,
+    earlier: Option<FormatRecord>,
     error: Error,
 ) -> Error {
+    let id = &placed.volume.id;
     let not_begun = NOT_BEGUN.iter().any(|value| error.is_return_value(*value));
-    match (earlier, not_begun) {
-        (Some(record), false) if error.code().is_some() => still_running(error, record),
-        (None, true) => {
-            // The refusal is what the caller must know. A record that stays lets a later
-            // call format what that call finds empty, or left by a format.
-            let _ = format_record::remove(operation, &placed.volume.id);
+    let answered = matches!(error.code(), Some(Code::Method { .. }));
+    // The refusal is what the caller must know, also where the record cannot be changed. One
+    // that stays lets a later call format what that call finds empty, or left by a format.
+    match earlier {
+        Some(record) if !record.ended => match error.code() {
+            Some(_) if !not_begun => still_running(error, &record),
+            _ => error,
+        },
+        None if not_begun => {
+            let _ = format_record::remove(operation, id);
+            error
+        }
+        _ if answered => {
+            let ended = FormatRecord {
+                ended: true,
+                ..record_of(placed)
+            };
+            let _ = format_record::write(operation, id, &ended);
             error
         }
         _ => error,

@@ -19,7 +19,7 @@ use crate::os::At;
 use info::{Placed, VolumeInfo, row_of};
 
 pub use format::{FORMAT_LIMIT, FileSystem, FormatOptions};
-pub(crate) use format::{check_formattable, format as format_empty};
+pub(crate) use format::{check_formattable, check_not_running, format as format_empty};
 pub use resize::{NewSize, ResizeOutcome};
 
 /// The operations on volumes, [`Host::volume`].

@@ -341,6 +341,100 @@ fn c07_the_volume_is_locked_while_the_earlier_format_runs() {
     });
 }
 
+fn check_not_formatting(node: &SimNode) -> csi_proxy::Result<()> {
+    host(node).staging().check_not_formatting("one", soon(node))
+}
+
+#[test]
+fn a_format_that_goes_on_without_its_process_is_told_until_it_ends() {
+    let node = slow(SimClock::manual());
+    let process = node.process();
+    let old = process.host().with_state_dir(crate::path(r"C:\state"));
+    check_not_formatting(&node).unwrap();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| old.staging().stage(&request(), at(120)));
+        wait_for_format(&node);
+        // The first process holds the disk's lock.
+        assert_error(check_not_formatting(&node), Aborted, &["another operation"]);
+        process.crash();
+        for now in [1, 149] {
+            go_to(&node, now);
+            let result = check_not_formatting(&node);
+            assert_error(result, Aborted, &["earlier format", "may still run"]);
+        }
+        // Of another disk nothing is recorded.
+        let staging = host(&node);
+        staging
+            .staging()
+            .check_not_formatting("two", NEVER)
+            .unwrap();
+        go_to(&node, 151);
+        first.join().unwrap().unwrap_err();
+    });
+    assert_eq!(records(&node), 1);
+    check_not_formatting(&node).unwrap();
+}
+
+/// Lays down a record of a format of disk `one`, begun at a time.
+fn put_record(node: &SimNode, began: u64) {
+    let volume = volume_of(node, ONE);
+    let contents = format!(r#"{{"disk":"one","partition":null,"offset":0,"began":{began}}}"#);
+    node.change(|state| {
+        state.put_directory(r"C:\state").unwrap();
+        let path = format!(r"C:\state\format-{}.json", volume.guid());
+        state.put_file(&path, contents.as_bytes()).unwrap();
+    });
+}
+
+#[test]
+fn an_old_record_tells_of_a_running_format_only_while_the_volume_is_in_use() {
+    let (node, _) = empty(GIB);
+    put_record(&node, 0);
+    check_not_formatting(&node).unwrap();
+    for code in [5, 32, 33] {
+        node.inject(Fault::on("read_range").win32(code));
+        let result = check_not_formatting(&node);
+        assert_error(result, Aborted, &["earlier format", &code.to_string()]);
+    }
+    // Another fault of the device tells nothing about a format.
+    node.inject(Fault::on("read_range").win32(23));
+    check_not_formatting(&node).unwrap();
+    // So does a time that has not come: the clock was set back.
+    put_record(&node, u64::MAX);
+    check_not_formatting(&node).unwrap();
+}
+
+#[test]
+fn a_format_that_windows_says_has_failed_does_not_run() {
+    let (node, volume) = empty(GIB);
+    let format = || {
+        let options = FormatOptions::default();
+        host(&node).volume().format(&volume, &options, soon(&node))
+    };
+    // 2, 4: failed, in a way that does not say whether anything was written.
+    for code in [2, 4] {
+        node.inject(Fault::on("MSFT_Volume.Format").returns(code));
+        let error = format().unwrap_err();
+        assert!(!error.to_string().contains("may still run"), "{error}");
+        assert_eq!(records(&node), 1);
+        check_not_formatting(&node).unwrap();
+    }
+    // What it left is formatted again.
+    node.change(|state| write(state, 256 << 10, b"FILE0"));
+    format().unwrap();
+    assert_eq!(records(&node), 0);
+}
+
+#[test]
+fn a_volume_that_is_gone_is_not_formatted_any_more() {
+    let node = slow(SimClock::auto());
+    node.inject(Fault::on("MSFT_Volume.Format").crash_before());
+    host(&node).staging().stage(&request(), NEVER).unwrap_err();
+    assert_error(check_not_formatting(&node), Aborted, &["may still run"]);
+    node.detach_disk(ONE).unwrap();
+    check_not_formatting(&node).unwrap();
+}
+
 #[test]
 fn a_format_that_a_reboot_cut_off_is_made_again() {
     let node = slow(SimClock::auto());
@@ -414,6 +508,7 @@ fn a_volume_that_changes_right_before_the_format_is_left_alone() {
     let result = host(&node).staging().stage(&request(), NEVER);
     assert_error(result, Aborted, &["changed the volume"]);
     assert_eq!(node.counts().of("MSFT_Volume.Format"), 0);
+    assert_eq!(records(&node), 0);
 }
 
 /// Writes on the last partition of disk 1.
