@@ -20,6 +20,16 @@ const APPEARS_WITHIN: Duration = Duration::from_secs(60);
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
+/// What an unstage finds at the staging path.
+pub(super) enum Found {
+    /// This volume, or one that is gone; over a link too.
+    Volume(VolumeId),
+    /// Nothing, a link to nothing, a directory or a file.
+    NoVolume,
+    /// A link to something that is no volume. No stage has made it, so it stays.
+    LinkElsewhere,
+}
+
 impl Pool<'_> {
     /// Attaches the volume's file if it is not attached.
     pub(super) fn attach(&self, volume_id: &str, access: Access) -> Result<()> {
@@ -105,24 +115,32 @@ impl Pool<'_> {
         }
     }
 
-    /// What is mounted at a staging path: this volume, or one that is gone.
+    /// What stands at a staging path from which this volume is to go.
     ///
     /// # Errors
     /// `FailedPrecondition` for another volume.
-    pub(super) fn mounted_for_unstage(
-        &self,
-        volume_id: &str,
-        path: &HostPath,
-    ) -> Result<Option<VolumeId>> {
-        let Some(volume) = self.mounted(path)? else {
-            return Ok(None);
+    pub(super) fn found_at(&self, volume_id: &str, path: &HostPath) -> Result<Found> {
+        let volume = match self.host.volume().id_from_target_path(path, self.deadline) {
+            Ok(volume) => volume,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::NoVolume),
+            Err(error) if says_not_there(&error) => return self.found_without_volume(path),
+            Err(error) => return Err(error),
         };
         match self.is_anothers(volume_id, &volume)? {
-            false => Ok(Some(volume)),
+            false => Ok(Found::Volume(volume)),
             true => {
                 let detail = format!("is not staged at {path}, where {volume} is");
                 Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
             }
+        }
+    }
+
+    fn found_without_volume(&self, path: &HostPath) -> Result<Found> {
+        let stat = self.host.os().stat(&At::path(path), self.deadline);
+        let stat = none_if_missing(stat.map_err(|error| self.failed(path, error)))?;
+        match stat.is_some_and(|stat| stat.reparse.is_some()) {
+            true => Ok(Found::LinkElsewhere),
+            false => Ok(Found::NoVolume),
         }
     }
 

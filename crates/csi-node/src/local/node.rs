@@ -7,6 +7,7 @@ use csi_proxy::volume::{FileSystem, NewSize};
 use csi_proxy::{Error, ErrorKind, Host, Result};
 
 use super::LocalDriver;
+use super::attached::Found;
 use super::parameters::Parameters;
 use super::pool::{Pool, none_if_missing};
 use crate::driver::{
@@ -72,8 +73,9 @@ impl Driver for LocalDriver {
     }
 
     /// Unmounts the volume and detaches its file, unless it is staged somewhere else. An
-    /// empty directory at the path goes only while the file is attached, by a stage or an
-    /// unstage that was cut off; otherwise nothing says that it was made for this volume.
+    /// empty directory or a link to nothing at the path goes only while the file is attached,
+    /// by a stage or an unstage that was cut off; otherwise nothing says that it was made for
+    /// this volume. A link to something else, and whatever holds files, stays.
     fn unstage(&self, request: &Unstage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local unstage", deadline);
         let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
@@ -82,13 +84,18 @@ impl Driver for LocalDriver {
             return Ok(());
         }
         let _volume = pool.lock(volume_id)?;
-        let mounted = pool.mounted_for_unstage(volume_id, staging_path)?;
+        let found = pool.found_at(volume_id, staging_path)?;
         let attached = pool.attached_disk(volume_id)?.is_some();
         let to_detach = attached && pool.mounted_elsewhere(volume_id, staging_path)?.is_none();
-        if (mounted.is_some() || to_detach) && !pool.is_in_a_volume(staging_path)? {
+        let (ours, volume) = match &found {
+            Found::Volume(volume) => (true, Some(volume)),
+            Found::NoVolume => (to_detach, None),
+            Found::LinkElsewhere => (false, None),
+        };
+        if ours && !pool.is_in_a_volume(staging_path)? {
             self.host
                 .staging()
-                .unstage(staging_path, mounted.as_ref(), deadline)?;
+                .unstage(staging_path, volume, deadline)?;
         }
         match to_detach {
             true => pool.detach(volume_id),
