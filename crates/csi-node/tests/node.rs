@@ -7,7 +7,6 @@ mod common;
 use common::{GIB, POOL, Rig, STAGING, TARGET, parent, path, publish, stage};
 use csi_node::proto::node_server::Node as _;
 use csi_node::proto::volume_capability::access_mode::Mode;
-use csi_node::proto::volume_usage::Unit;
 use csi_node::proto::*;
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, CreateLink, SetMountPoint};
@@ -518,24 +517,6 @@ fn a_volume_is_staged_at_one_path_at_a_time() {
     // Nor is it taken away from where it is.
     rig.unstage_at("v", &other).unwrap();
     rig.assert_unchanged(&before);
-}
-
-#[test]
-fn stats_are_the_volumes_own_in_bytes() {
-    let rig = with_volume();
-    rig.stage("v").unwrap();
-    rig.publish("v").unwrap();
-    for at in [STAGING, TARGET] {
-        let stats = rig.stats("v", at).unwrap();
-        let usage = &stats.usage[0];
-        assert_eq!(usage.unit(), Unit::Bytes);
-        assert!(
-            usage.total < GIB && usage.total > GIB - 64 * common::MIB,
-            "{usage:?}"
-        );
-        assert_eq!(usage.used + usage.available, usage.total);
-        assert!(!stats.volume_condition.unwrap().abnormal);
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Changes of the node that have a name, for faults and the control endpoint.
 
+use csi_proxy::VolumeId;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::FileChange;
@@ -48,6 +49,14 @@ pub enum NodeChange {
         number: u32,
         /// Whether it is set.
         read_only: bool,
+    },
+    /// Windows finds a file system damaged, or whole again.
+    SetVolumeHealth {
+        /// The volume, as `\\?\Volume{...}\`.
+        volume: VolumeId,
+        /// `MSFT_Volume.HealthStatus`: 0 healthy, 1 scan needed, 2 spot fix needed, 3 full
+        /// repair needed.
+        health: u16,
     },
     /// A directory is made, with its parents.
     MakeDirectory {
@@ -141,6 +150,7 @@ impl NodeChange {
             Self::SetReadOnly { number, read_only } => {
                 change_disk(state, *number, |disk| disk.read_only = *read_only)
             }
+            Self::SetVolumeHealth { volume, health } => set_health(state, volume, *health),
             Self::MakeDirectory { path } => on_files(state.put_directory(path)),
             Self::MakeFile { path, contents } => {
                 on_files(state.put_file(path, contents.as_bytes()))
@@ -242,6 +252,18 @@ fn change_disk(
     Ok(())
 }
 
+fn set_health(state: &mut State, volume: &VolumeId, health: u16) -> Result<(), NotChanged> {
+    let media = state.storage.media.values_mut();
+    let partition = media
+        .flat_map(|medium| &mut medium.partitions)
+        .find(|partition| partition.volume.as_ref() == Some(volume));
+    let file_system = partition.and_then(|partition| partition.file_system.as_mut());
+    let file_system = file_system
+        .ok_or_else(|| NotChanged(format!("there is no file system on a volume {volume}")))?;
+    file_system.health = health;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +324,7 @@ mod tests {
             r#"{"break_smb_mapping": {"server": "s", "share": "d"}}"#,
             r#"{"set_iscsi_target_online": {"target": "t", "online": false}}"#,
             r#"{"change_file": {"path": "C:\\nothing", "how": {"open": true}}}"#,
+            r#"{"set_volume_health": {"volume": "\\\\?\\Volume{00000000-0000-0000-0000-000000000001}\\", "health": 1}}"#,
         ] {
             assert!(apply(&mut state, text).is_err(), "{text}");
         }

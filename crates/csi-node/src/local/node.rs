@@ -162,7 +162,7 @@ impl Driver for LocalDriver {
             available: space.available,
             condition: match health.is_healthy() {
                 true => Condition::healthy(),
-                false => Condition::abnormal(format!("Windows says {health:?}")),
+                false => Condition::abnormal(format!("{volume}: {health}")),
             },
         })
     }

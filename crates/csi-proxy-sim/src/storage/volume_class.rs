@@ -93,16 +93,19 @@ properties! {
     Size: wide(view.size()),
     SizeRemaining: wide(view.size().saturating_sub(view.used)),
     HealthStatus: view.volume.partition.file_system.as_ref().map_or(0, |one| one.health),
-    // 2: OK; 3: degraded; 6: error; 0: unknown.
     OperationalStatus: vec![operational_status(view.volume)],
     DedupMode: 4u32,
 }
 
+/// 0: unknown; 2: OK; then scan, spot fix and full repair needed, as the class's MOF has them.
 fn operational_status(volume: &Volume<'_>) -> u16 {
     match volume.partition.file_system.as_ref().map(|one| one.health) {
         None => 0,
         Some(0) => 2,
-        Some(1) => 3,
+        Some(1) => 0xd00d,
+        Some(2) => 0xd00e,
+        Some(3) => 0xd00f,
+        // 6: error.
         Some(_) => 6,
     }
 }

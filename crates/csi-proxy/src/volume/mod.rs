@@ -1,6 +1,7 @@
 //! Volumes: formatting, mounting, growing.
 
 mod format;
+mod health;
 pub(crate) mod info;
 pub(crate) mod mount;
 mod resize;
@@ -20,6 +21,7 @@ use info::{Placed, VolumeInfo, row_of};
 
 pub use format::{FORMAT_LIMIT, FileSystem, FormatOptions};
 pub(crate) use format::{check_formattable, check_not_running, format as format_empty};
+pub use health::{HealthStatus, VolumeHealth};
 pub use resize::{NewSize, ResizeOutcome};
 
 /// The operations on volumes, [`Host::volume`].
@@ -40,40 +42,6 @@ pub struct VolumeStats {
     pub total_bytes: u64,
     /// What is taken.
     pub used_bytes: u64,
-}
-
-/// What Windows says about a volume's health.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VolumeHealth {
-    /// `HealthStatus`.
-    pub status: HealthStatus,
-    /// `OperationalStatus`.
-    pub operational: Vec<u64>,
-}
-
-/// `MSFT_Volume.HealthStatus`.
-///
-/// Source: <https://learn.microsoft.com/windows-hardware/drivers/storage/msft-volume>. The
-/// class itself calls 1 "Warning" and 2 "Unhealthy" on Windows Server 2019.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HealthStatus {
-    /// 0.
-    Healthy,
-    /// 1: the file system should be scanned.
-    ScanNeeded,
-    /// 2: what a scan found can be repaired in a moment, offline.
-    SpotFixNeeded,
-    /// 3: the file system must be scanned and repaired offline.
-    FullRepairNeeded,
-    /// Any other, and none.
-    Unknown,
-}
-
-impl VolumeHealth {
-    /// Whether the volume can be used without worry.
-    pub fn is_healthy(&self) -> bool {
-        self.status == HealthStatus::Healthy
-    }
 }
 
 impl Host {
@@ -236,13 +204,7 @@ impl<'a> Volume<'a> {
         let operation = self.operation("volume health", deadline);
         let row = row_of(&operation, id, &["HealthStatus", "OperationalStatus"])?;
         Ok(VolumeHealth {
-            status: match row.optional_u32("HealthStatus")? {
-                Some(0) => HealthStatus::Healthy,
-                Some(1) => HealthStatus::ScanNeeded,
-                Some(2) => HealthStatus::SpotFixNeeded,
-                Some(3) => HealthStatus::FullRepairNeeded,
-                _ => HealthStatus::Unknown,
-            },
+            status: HealthStatus::from_number(row.optional_u32("HealthStatus")?),
             operational: row.integers("OperationalStatus")?,
         })
     }

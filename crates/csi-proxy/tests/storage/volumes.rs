@@ -55,12 +55,12 @@ fn stats_health_and_the_disk_of_a_volume() {
 
 #[test]
 fn every_health_status_that_windows_documents_is_told() {
-    for (number, status) in [
-        (0, HealthStatus::Healthy),
-        (1, HealthStatus::ScanNeeded),
-        (2, HealthStatus::SpotFixNeeded),
-        (3, HealthStatus::FullRepairNeeded),
-        (4, HealthStatus::Unknown),
+    for (number, status, operational) in [
+        (0, HealthStatus::Healthy, 2),
+        (1, HealthStatus::ScanNeeded, 0xd00d),
+        (2, HealthStatus::SpotFixNeeded, 0xd00e),
+        (3, HealthStatus::FullRepairNeeded, 0xd00f),
+        (4, HealthStatus::Unknown, 6),
     ] {
         let node = node(SimDisk::gpt(GIB).partition(SimPartition {
             health: number,
@@ -69,6 +69,7 @@ fn every_health_status_that_windows_documents_is_told() {
         let volume = volume_of(&node, ONE);
         let health = host(&node).volume().health(&volume, NEVER).unwrap();
         assert_eq!(health.status, status, "{number}");
+        assert_eq!(health.operational, [operational], "{number}");
         assert_eq!(health.is_healthy(), number == 0, "{number}");
     }
 }
