@@ -109,6 +109,44 @@ fn c07_a_restarted_plugin_does_not_format_while_the_first_format_runs() {
 }
 
 #[test]
+fn c07_a_restarted_plugin_does_not_cut_a_format_off() {
+    let mut rig = slow();
+    let at_0 = stage_now(&rig);
+    format_begun(&rig);
+    until(&rig, 50);
+    rig.restart_at_once();
+    at_0.abort();
+    for second in [60, 140] {
+        until(&rig, second);
+        let error = rig.unstage("v").unwrap_err();
+        assert_eq!(error.code(), Code::Aborted, "at {second} s");
+        assert!(error.message().contains("format"), "{}", error.message());
+        assert!(rig.exists(STAGING), "at {second} s");
+        // Nor is the disk attached anew for a reader.
+        let error = rig
+            .stage_with(stage("v", STAGING, Mode::SingleNodeReaderOnly))
+            .unwrap_err();
+        assert_eq!(error.code(), Code::Aborted, "{}", error.message());
+        assert_eq!(
+            rig.delete("v").unwrap_err().code(),
+            Code::FailedPrecondition
+        );
+        assert_eq!(rig.node.snapshot().storage.jobs.len(), 1, "at {second} s");
+    }
+    until(&rig, 160);
+    assert!(rig.node.snapshot().storage.jobs.is_empty());
+    rig.unstage("v").unwrap();
+    // What was formatted is not formatted again.
+    let formats = rig.node.counts().of(FORMAT);
+    let answer = stage_now(&rig);
+    until(&rig, 169);
+    assert_eq!(code(&rig, answer), Code::Ok);
+    assert_eq!(rig.node.counts().of(FORMAT), formats);
+    rig.unstage("v").unwrap();
+    rig.delete("v").unwrap();
+}
+
+#[test]
 fn c12_odd_but_legal_names_are_names() {
     let names = [
         "with blanks in it",

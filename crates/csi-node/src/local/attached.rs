@@ -52,6 +52,27 @@ impl Pool<'_> {
         detached.map_err(|error| self.failed(&file, error))
     }
 
+    /// Whether the volume's file, on which nothing is mounted, may be detached: not while it
+    /// is formatted, for a process that has ended too, since that would cut the format off.
+    ///
+    /// # Errors
+    /// `Aborted` while a format may run.
+    pub(super) fn check_not_formatting(&self, volume_id: &str) -> Result<()> {
+        if !self.has_records(volume_id)? {
+            return Ok(());
+        }
+        let Some(number) = self.attached_disk(volume_id)? else {
+            return Ok(());
+        };
+        // On a disk that WMI does not show nothing is formatted.
+        let disk = none_if_missing(self.host.disk().info(number, self.deadline))?;
+        disk.map_or(Ok(()), |disk| {
+            let host = self.recording(volume_id)?;
+            host.staging()
+                .check_not_formatting(&disk.unique_id, self.deadline)
+        })
+    }
+
     /// The disk of an attached volume as WMI shows it, its identity checked: it is a
     /// file-backed disk and the file is this volume's.
     pub(super) fn disk_info(&self, volume_id: &str) -> Result<DiskInfo> {

@@ -47,7 +47,7 @@ impl Driver for LocalDriver {
             false => pool.attach(volume_id, request.capability.access)?,
         }
         let disk = pool.disk_info(volume_id)?;
-        let host = self.host.clone().with_state_dir(pool.records(volume_id)?);
+        let host = pool.recording(volume_id)?;
         let staged = host.staging().stage(
             &StageRequest {
                 disk: disk.unique_id,
@@ -75,7 +75,8 @@ impl Driver for LocalDriver {
     /// Unmounts the volume and detaches its file, unless it is staged somewhere else. An
     /// empty directory or a link to nothing at the path goes only while the file is attached,
     /// by a stage or an unstage that was cut off; otherwise nothing says that it was made for
-    /// this volume. A link to something else, and whatever holds files, stays.
+    /// this volume. A link to something else, and whatever holds files, stays. While an
+    /// earlier process's format may still run, it is Aborted.
     fn unstage(&self, request: &Unstage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local unstage", deadline);
         let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
@@ -92,6 +93,10 @@ impl Driver for LocalDriver {
             Found::NoVolume => (to_detach, None),
             Found::LinkElsewhere => (false, None),
         };
+        // What is mounted is not being formatted.
+        if to_detach && volume.is_none() {
+            pool.check_not_formatting(volume_id)?;
+        }
         if ours && !pool.is_in_a_volume(staging_path)? {
             self.host
                 .staging()
@@ -212,6 +217,7 @@ fn prepare_attached(
     }
     let read_only = pool.disk_info(volume_id)?.read_only;
     if read_only != (wanted == Access::ReadOnly) {
+        pool.check_not_formatting(volume_id)?;
         pool.detach(volume_id)?;
         pool.attach(volume_id, wanted)?;
     }

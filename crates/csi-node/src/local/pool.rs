@@ -105,9 +105,23 @@ impl<'a> Pool<'a> {
         none_if_missing(removed.map_err(|error| self.failed(file, error))).map(|_| ())
     }
 
-    /// The directory of the library's records about a volume, below the host's: so they are
-    /// found again when the volume's disk is not attached.
-    pub(super) fn records(&self, volume_id: &str) -> Result<HostPath> {
+    /// The host, with the library's records about a volume in a directory of their own below
+    /// the host's: so they are found again when the volume's disk is not attached.
+    pub(super) fn recording(&self, volume_id: &str) -> Result<Host> {
+        let records = self.records(volume_id)?;
+        Ok(self.host.clone().with_state_dir(records))
+    }
+
+    /// Whether there are records about a volume: of a format that was begun and, as far as
+    /// the driver knows, not ended.
+    pub(super) fn has_records(&self, volume_id: &str) -> Result<bool> {
+        let records = self.records(volume_id)?;
+        let entries = self.host.os().list(&At::path(&records), self.deadline);
+        let entries = none_if_missing(entries.map_err(|error| self.failed(&records, error)))?;
+        Ok(entries.is_some_and(|entries| !entries.is_empty()))
+    }
+
+    fn records(&self, volume_id: &str) -> Result<HostPath> {
         let all = self.host.state_dir().unwrap_or(self.directory);
         all.join(volume_id)
             .map_err(|error| Error::new(ErrorKind::InvalidArgument, self.operation, all, error))
