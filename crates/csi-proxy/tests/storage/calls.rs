@@ -5,6 +5,7 @@ use csi_proxy::volume::{FormatOptions, NewSize};
 use csi_proxy_sim::storage::{Content, SimDisk, SimPartition};
 use csi_proxy_sim::{Counts, SimNode};
 
+use crate::common::report;
 use crate::{GIB, NEVER, ONE, host, path, request, soon, volume_of};
 
 /// A node with disk `one` as number 1 and others up to a number of disks.
@@ -84,10 +85,10 @@ fn the_number_of_calls_does_not_depend_on_the_other_disks() {
         let alone = counted(&crowded(disk, 1), run);
         let crowd = counted(&crowded(disk, 256), run);
         assert_eq!(alone, crowd, "{name}");
-        println!(
+        report(&format!(
             "{name}: {} WMI calls, {} of the system",
             alone.cim, alone.os
-        );
+        ));
     }
 }
 

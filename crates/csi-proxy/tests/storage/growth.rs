@@ -4,7 +4,7 @@ use csi_proxy::ErrorKind::{FailedPrecondition, InvalidArgument, OutOfRange};
 use csi_proxy::volume::{NewSize, ResizeOutcome};
 use csi_proxy::{DiskNumber, VolumeId};
 use csi_proxy_sim::storage::{Content, SimDisk, SimPartition};
-use csi_proxy_sim::{Fault, SimNode};
+use csi_proxy_sim::{Fault, NodeChange, SimNode};
 
 use crate::{GIB, MIB, NEVER, ONE, assert_error, assert_unchanged, host, node, volume_of};
 
@@ -101,6 +101,37 @@ fn the_largest_size_is_all_that_the_disk_has() {
     };
     assert_eq!(again, unchanged);
     assert_eq!(node.counts().of("MSFT_Partition.Resize"), 1);
+}
+
+fn grow_disk(size: u64) -> NodeChange {
+    NodeChange::GrowDisk { number: 1, size }
+}
+
+#[test]
+fn an_attached_disk_that_has_grown_unseen_gives_its_volume_the_new_space() {
+    let node = node(SimDisk::ntfs(GIB));
+    let volume = volume_of(&node, ONE);
+    let host = host(&node);
+    node.change(|state| grow_disk(2 * GIB).apply(state).unwrap());
+    // Windows has not looked yet.
+    assert_eq!(host.disk().stats(ONE, NEVER).unwrap().total_bytes, GIB);
+    let wanted = NewSize::Bytes(GIB + 512 * MIB);
+    let outcome = host.volume().resize(&volume, wanted, NEVER).unwrap();
+    assert!(outcome.resized);
+    assert_eq!(outcome.size, GIB + 512 * MIB);
+    let largest = host.volume().resize(&volume, NewSize::Largest, NEVER);
+    assert!(largest.unwrap().size > 2 * GIB - 20 * MIB);
+    assert_eq!(host.disk().stats(ONE, NEVER).unwrap().total_bytes, 2 * GIB);
+}
+
+#[test]
+fn after_a_resize_windows_looks_at_the_disk_again() {
+    let (node, volume) = small(Content::Ntfs);
+    let host = host(&node);
+    node.inject(Fault::on("MSFT_Partition.Resize").before_change(grow_disk(2 * GIB)));
+    let wanted = NewSize::Bytes(SIZE + 64 * MIB);
+    host.volume().resize(&volume, wanted, NEVER).unwrap();
+    assert_eq!(host.disk().stats(ONE, NEVER).unwrap().total_bytes, 2 * GIB);
 }
 
 #[test]
