@@ -3,6 +3,8 @@
 
 mod signatures;
 
+use std::ops::Range;
+
 use crate::error::{ErrorKind, Result};
 use crate::ids::DevicePath;
 use crate::operation::Operation;
@@ -24,27 +26,28 @@ pub(crate) struct Found {
     pub(crate) owner: Owner,
 }
 
-/// The first and the last MiB of a device, or all of one that is smaller.
+/// The first and the last MiB of a range, or all of one that is smaller.
 struct Ends {
     first: Vec<u8>,
+    first_offset: u64,
     last: Vec<u8>,
     last_offset: u64,
 }
 
-/// Refuses a device that is not empty, unless the host allows it.
+/// Refuses a range of a device that is not empty, unless the host allows it.
 ///
 /// # Errors
 /// `FailedPrecondition` that names the offset and what was found.
 pub(crate) fn check_empty(
     operation: &Operation<'_>,
     device: &DevicePath,
-    size: u64,
+    range: Range<u64>,
     object: &str,
 ) -> Result<()> {
     if operation.host().allows_foreign_content() {
         return Ok(());
     }
-    match probe(operation, device, size, object)? {
+    match probe(operation, device, range, object)? {
         None => Ok(()),
         Some(found) => Err(operation.error(
             ErrorKind::FailedPrecondition,
@@ -57,21 +60,23 @@ pub(crate) fn check_empty(
     }
 }
 
-/// What stands on a device; nothing when its ends are each all 0x00 or all 0xFF.
+/// What stands in a range of a device; nothing when its ends are each all 0x00 or all 0xFF.
 pub(crate) fn probe(
     operation: &Operation<'_>,
     device: &DevicePath,
-    size: u64,
+    range: Range<u64>,
     object: &str,
 ) -> Result<Option<Found>> {
-    let last_offset = size.saturating_sub(MIB.into());
-    let first = read(operation, device, 0, size, object)?;
-    let last = match last_offset {
-        0 => first.clone(),
-        offset => read(operation, device, offset, size, object)?,
+    let first_offset = range.start;
+    let last_offset = range.end.saturating_sub(MIB.into()).max(first_offset);
+    let first = read(operation, device, first_offset..range.end, object)?;
+    let last = match last_offset == first_offset {
+        true => first.clone(),
+        false => read(operation, device, last_offset..range.end, object)?,
     };
     Ok(inspect(&Ends {
         first,
+        first_offset,
         last,
         last_offset,
     }))
@@ -83,17 +88,19 @@ pub(crate) fn check_readable(
     device: &DevicePath,
     object: &str,
 ) -> Result<()> {
-    read(operation, device, 0, MIB.into(), object).map(drop)
+    read(operation, device, 0..MIB.into(), object).map(drop)
 }
 
+/// The first MiB of a range, or all of one that is smaller.
 fn read(
     operation: &Operation<'_>,
     device: &DevicePath,
-    offset: u64,
-    size: u64,
+    range: Range<u64>,
     object: &str,
 ) -> Result<Vec<u8>> {
-    let length = u32::try_from(size - offset).map_or(MIB, |left| left.min(MIB));
+    let offset = range.start;
+    let left = range.end.saturating_sub(offset);
+    let length = u32::try_from(left).map_or(MIB, |left| left.min(MIB));
     let range = ReadRange {
         device: device.clone(),
         offset,
@@ -122,11 +129,11 @@ fn inspect(ends: &Ends) -> Option<Found> {
     if first.is_none() && last.is_none() {
         return None;
     }
-    let known = signatures::at_start(&ends.first, 0)
+    let known = signatures::at_start(&ends.first, ends.first_offset)
         .or_else(|| signatures::at_end(&ends.last, ends.last_offset));
     known.or_else(|| {
         let (bytes, offset, place) = match (first, last) {
-            (Some(place), _) => (&ends.first, 0, place),
+            (Some(place), _) => (&ends.first, ends.first_offset, place),
             (None, Some(place)) => (&ends.last, ends.last_offset, place),
             (None, None) => return None,
         };
@@ -168,6 +175,7 @@ mod tests {
     fn ends(first: Vec<u8>, last: Vec<u8>) -> Ends {
         Ends {
             first,
+            first_offset: 0,
             last,
             last_offset: 9 << 20,
         }

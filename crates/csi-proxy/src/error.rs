@@ -71,6 +71,19 @@ impl ErrorKind {
         Self::Internal,
     ];
 
+    /// Whether the request is refused as things are. Otherwise the outcome is open, or work
+    /// may still run: the same request again goes on with it.
+    pub const fn is_refusal(self) -> bool {
+        !matches!(
+            self,
+            Self::Aborted
+                | Self::DeadlineExceeded
+                | Self::OutcomeUnknown
+                | Self::Unavailable
+                | Self::Internal
+        )
+    }
+
     /// The gRPC status code, <https://grpc.io/docs/guides/status-codes/>.
     pub const fn grpc_code(self) -> i32 {
         match self {

@@ -5,6 +5,7 @@
 //! is its own. It lies in the directory that the library's user names
 //! ([`crate::Host::with_state_dir`]).
 
+use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -105,18 +106,29 @@ pub(crate) fn read(operation: &Operation<'_>, volume: &VolumeId) -> Result<Optio
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes.0).ok()))
 }
 
+/// Where the records lie.
+///
+/// # Errors
+/// `FailedPrecondition` about `object`, which cannot be formatted without a record.
+pub(crate) fn directory<'a>(
+    operation: &Operation<'a>,
+    object: impl Display,
+) -> Result<&'a HostPath> {
+    operation.host().state_dir().ok_or_else(|| {
+        let detail = "no state directory is set, and a format that cannot be recorded could not \
+                      be repeated after a crash";
+        operation.error(ErrorKind::FailedPrecondition, object, detail)
+    })
+}
+
 /// Writes the record of a volume. Once this has answered it outlives a crash.
 pub(crate) fn write(
     operation: &Operation<'_>,
     volume: &VolumeId,
     record: &FormatRecord,
 ) -> Result<()> {
-    let (Some(directory), Some(path)) = (operation.host().state_dir(), path(operation, volume)?)
-    else {
-        let detail = "no state directory is set, and a format that cannot be recorded could not \
-                      be repeated after a crash";
-        return Err(operation.error(ErrorKind::FailedPrecondition, volume, detail));
-    };
+    let directory = directory(operation, volume)?;
+    let path = path_in(operation, directory, volume)?;
     let contents = serde_json::to_vec(record).map_err(|error| {
         operation.error(
             ErrorKind::Internal,
@@ -147,13 +159,16 @@ pub(crate) fn remove(operation: &Operation<'_>, volume: &VolumeId) -> Result<()>
 }
 
 fn path(operation: &Operation<'_>, volume: &VolumeId) -> Result<Option<HostPath>> {
-    let Some(directory) = operation.host().state_dir() else {
-        return Ok(None);
-    };
+    let directory = operation.host().state_dir();
+    directory
+        .map(|directory| path_in(operation, directory, volume))
+        .transpose()
+}
+
+fn path_in(operation: &Operation<'_>, directory: &HostPath, volume: &VolumeId) -> Result<HostPath> {
     let name = format!("{NAME_START}{}{NAME_END}", volume.guid());
     directory
         .join(&name)
-        .map(Some)
         .map_err(|error| error.in_field(operation.name(), "state directory"))
 }
 

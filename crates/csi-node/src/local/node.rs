@@ -4,7 +4,7 @@ use csi_proxy::clock::Deadline;
 use csi_proxy::os::At;
 use csi_proxy::staging::StageRequest;
 use csi_proxy::volume::{FileSystem, NewSize};
-use csi_proxy::{Error, ErrorKind, Host, Result};
+use csi_proxy::{ErrorKind, Host, Result};
 
 use super::LocalDriver;
 use super::attached::Found;
@@ -59,7 +59,7 @@ impl Driver for LocalDriver {
         );
         if let Err(error) = staged {
             // Nobody unstages what was refused.
-            let detached = match !attached_before && is_refusal(&error) {
+            let detached = match !attached_before && error.kind().is_refusal() {
                 true => pool.detach(volume_id),
                 false => Ok(()),
             };
@@ -236,17 +236,4 @@ fn check_file_system(pool: &Pool<'_>, request: &Stage, named: Option<FileSystem>
     let path = &request.staging_path;
     let detail = format!("is staged with {staged} at {path} already, not with {named}");
     Err(pool.error(ErrorKind::AlreadyExists, &request.volume_id, detail))
-}
-
-/// Whether the volume cannot be staged as it is asked for. Otherwise the outcome is open, or
-/// work may still run.
-fn is_refusal(error: &Error) -> bool {
-    !matches!(
-        error.kind(),
-        ErrorKind::Aborted
-            | ErrorKind::DeadlineExceeded
-            | ErrorKind::OutcomeUnknown
-            | ErrorKind::Unavailable
-            | ErrorKind::Internal
-    )
 }

@@ -1,6 +1,6 @@
 //! Which size a volume gets.
 
-use csi_proxy::volume::FileSystem;
+use csi_proxy::volume::{FileSystem, SMALLEST_REFS_DISK};
 use csi_proxy::{Error, ErrorKind, Result};
 
 use crate::driver::SizeRange;
@@ -10,9 +10,6 @@ pub(super) const MIB: u64 = 1 << 20;
 /// A GPT disk has a Microsoft-reserved partition of 16 MiB; below this size little is left
 /// for files.
 pub(super) const MINIMUM: u64 = 64 * MIB;
-/// The least for ReFS: its smallest volume, and room for the partition table and the reserved
-/// partition. Assumed to be 2 GiB, as the simulated node has it: no page names a limit.
-const MINIMUM_REFS: u64 = (2 << 30) + 32 * MIB;
 /// The largest VHDX,
 /// <https://learn.microsoft.com/windows-server/storage/disk-management/manage-virtual-hard-disks>.
 pub(super) const MAXIMUM: u64 = 64 << 40;
@@ -28,7 +25,7 @@ pub(super) fn choose(
 ) -> Result<u64> {
     let minimum = match file_system {
         FileSystem::Ntfs => MINIMUM,
-        FileSystem::Refs => MINIMUM_REFS,
+        FileSystem::Refs => SMALLEST_REFS_DISK,
     };
     if let (FileSystem::Refs, Some(bytes)) = (file_system, range.required.or(range.limit))
         && bytes < minimum

@@ -1,5 +1,7 @@
 //! What a disk holds, and whether the library may use it. Pure.
 
+use std::ops::Range;
+
 use super::info::{DiskInfo, PartitionInfo, PartitionKind, PartitionStyle};
 
 /// What stands on a disk that the library may use.
@@ -51,6 +53,27 @@ pub(crate) fn layout<'a>(
             )),
         },
     }
+}
+
+const MIB: u64 = 1 << 20;
+
+/// How many sectors the second copy of a GPT takes at the end of a disk.
+///
+/// Source: <https://uefi.org/specs/UEFI/2.10/05_GUID_Partition_Table_Format.html>.
+const GPT_TAIL: u64 = 33;
+
+/// What of a disk the reserved partition and the two copies of the partition table take at
+/// most, once it is initialised: 16 MiB and little more.
+///
+/// Source: <https://learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions>.
+pub(crate) const GPT_OVERHEAD: u64 = 32 * MIB;
+
+/// The space behind the last partition of a GPT disk, which a data partition can take.
+pub(crate) fn free_space(disk: &DiskInfo, partitions: &[PartitionInfo]) -> Range<u64> {
+    let ends = partitions.iter().map(|one| one.offset + one.size);
+    let start = ends.max().unwrap_or(0).next_multiple_of(MIB).max(MIB);
+    let tail = GPT_TAIL * u64::from(disk.sector_size);
+    start..disk.size.saturating_sub(tail) / MIB * MIB
 }
 
 /// The one data partition.

@@ -205,7 +205,7 @@ impl<'a> Disk<'a> {
         first.check_not_the_nodes_own(&operation)?;
         let lock = Lock::of_disk(&operation, &first.unique_id)?;
         let operation = operation.under(&lock);
-        steps::clear_read_only(&operation, &first.again(&operation)?)?;
+        steps::set_read_only(&operation, &first.again(&operation)?, false)?;
         steps::refresh(&operation, &first)?;
         match first.again(&operation)?.read_only {
             false => Ok(()),

@@ -39,9 +39,14 @@ pub(crate) fn offline(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> 
     operation.invoke(disk.name(), &invoke).map(drop)
 }
 
-/// Clears a disk's read-only flag.
-pub(crate) fn clear_read_only(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
-    let invoke = method(DiskInfo::CLASS, &disk.object, "SetAttributes").with("IsReadOnly", false);
+/// Sets or clears a disk's read-only flag; it must be online.
+pub(crate) fn set_read_only(
+    operation: &Operation<'_>,
+    disk: &DiskInfo,
+    read_only: bool,
+) -> Result<()> {
+    let invoke =
+        method(DiskInfo::CLASS, &disk.object, "SetAttributes").with("IsReadOnly", read_only);
     operation.invoke(disk.name(), &invoke).map(drop)
 }
 
@@ -67,7 +72,7 @@ pub(crate) fn rescan(operation: &Operation<'_>) -> Result<()> {
 
 /// Initialises a disk as GPT, if its bytes are those of an empty disk.
 pub(crate) fn initialize(operation: &Operation<'_>, disk: &DiskInfo) -> Result<()> {
-    content::check_empty(operation, &disk.path, disk.size, &disk.name())?;
+    content::check_empty(operation, &disk.path, 0..disk.size, &disk.name())?;
     let now = disk.again(operation)?;
     if now.style != disk.style {
         let detail = "another program has initialised the disk during the operation";
@@ -119,6 +124,15 @@ fn find_created(
 /// Brings a partition online.
 pub(crate) fn partition_online(operation: &Operation<'_>, partition: &PartitionInfo) -> Result<()> {
     let invoke = method(PartitionInfo::CLASS, &partition.object, "Online");
+    operation.invoke(partition.name(), &invoke).map(drop)
+}
+
+/// Takes a partition offline; its volume goes with it.
+pub(crate) fn partition_offline(
+    operation: &Operation<'_>,
+    partition: &PartitionInfo,
+) -> Result<()> {
+    let invoke = method(PartitionInfo::CLASS, &partition.object, "Offline");
     operation.invoke(partition.name(), &invoke).map(drop)
 }
 

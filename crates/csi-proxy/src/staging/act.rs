@@ -4,7 +4,8 @@ use super::StageRequest;
 use super::observe::{Observed, one_data_partition};
 use super::plan::Step;
 use crate::content;
-use crate::disk::info::{PartitionInfo, PartitionStyle};
+use crate::disk::info::PartitionInfo;
+use crate::disk::layout::{self, GPT_OVERHEAD, Layout, layout};
 use crate::disk::steps;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format_record;
@@ -23,15 +24,12 @@ pub(super) fn act(
     let disk = &now.disk;
     let (os, at) = (operation.os(), At::path(&request.path));
     let path_error = |error| operation.port_error(&request.path, error);
+    if step.leads_to_a_format() && !request.read_only {
+        check(operation, now, request)?;
+    }
     match step {
-        Step::Online => {
-            check_content(operation, now)?;
-            steps::online(operation, disk)
-        }
-        Step::ClearReadOnly => {
-            check_content(operation, now)?;
-            steps::clear_read_only(operation, disk)
-        }
+        Step::Online => steps::online(operation, disk),
+        Step::ClearReadOnly => steps::set_read_only(operation, disk, false),
         Step::Refresh => steps::refresh(operation, disk),
         Step::Initialize => steps::initialize(operation, disk),
         Step::CreatePartition => steps::create_partition(operation, disk),
@@ -51,19 +49,38 @@ pub(super) fn act(
     }
 }
 
-/// Refuses content that is not ours before the first change to a disk, not only before the
-/// one that would destroy it. A disk can be read while it is offline or read-only; the
-/// volume of one that is offline cannot.
-fn check_content(operation: &Operation<'_>, now: &Observed) -> Result<()> {
+/// Refuses what the format would refuse before the first change to a disk, not only before
+/// the one that would destroy something. A disk can be read while it is offline or read-only;
+/// the volume of one that is offline cannot, and what it holds is not known yet.
+fn check(operation: &Operation<'_>, now: &Observed, request: &StageRequest) -> Result<()> {
     let disk = &now.disk;
-    match &now.volume {
-        _ if disk.style == PartitionStyle::Raw => {
-            content::check_empty(operation, &disk.path, disk.size, &disk.name())
+    let name = disk.name();
+    let empty_range = match (layout(disk, &now.partitions), &now.volume) {
+        (Ok(Layout::Raw), _) => {
+            let room = disk.size.saturating_sub(GPT_OVERHEAD);
+            request.format.check_size(operation, &name, room)?;
+            0..disk.size
         }
-        Some(volume) if !volume.is_formatted() => {
-            check_formattable(operation, &placed(operation, now)?)
+        (Ok(Layout::NoPartition), _) => {
+            let free = layout::free_space(disk, &now.partitions);
+            let room = free.end.saturating_sub(free.start);
+            request.format.check_size(operation, &name, room)?;
+            free
         }
-        _ => Ok(()),
+        (Ok(Layout::Data(_)), Some(volume)) if !volume.is_formatted() => {
+            format_record::directory(operation, volume.name())?;
+            let placed = placed(operation, now)?;
+            let size = placed.partition.size;
+            request.format.check_size(operation, &name, size)?;
+            return check_formattable(operation, &placed);
+        }
+        _ => return Ok(()),
+    };
+    format_record::directory(operation, &name)?;
+    match empty_range.is_empty() {
+        false => content::check_empty(operation, &disk.path, empty_range, &name),
+        // Windows says what is wrong with a disk without room for a partition.
+        true => Ok(()),
     }
 }
 

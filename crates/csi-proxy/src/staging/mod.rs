@@ -7,6 +7,7 @@
 mod act;
 mod observe;
 mod plan;
+mod take_back;
 mod unstage;
 
 use std::collections::BTreeSet;
@@ -21,7 +22,8 @@ use crate::path::HostPath;
 use crate::volume::{FormatOptions, check_not_running};
 
 use observe::Observed;
-use plan::Plan;
+use plan::{Plan, Step};
+use take_back::take_back;
 
 /// The operations of drivers that stage a disk, [`Host::staging`].
 ///
@@ -73,10 +75,11 @@ impl Staging<'_> {
     ///
     /// # Errors
     /// `NotFound` when there is no such disk; `InvalidArgument` for the root of a drive and
-    /// for format options that Windows does not take; `FailedPrecondition`, with the reason and nothing written, for
-    /// a disk with content that is not ours, a boot or system disk, a read-only flag that
-    /// comes back, a read-only request on a disk that is not formatted, and something else
-    /// at the path.
+    /// for format options that Windows does not take; `FailedPrecondition`, with the reason,
+    /// for a disk with content that is not ours, a boot or system disk, a read-only flag that
+    /// comes back, a read-only request on a disk that is not formatted, a disk that is too
+    /// small for ReFS, and something else at the path. Then nothing was written, and the disk
+    /// is left as it was found: offline, and with its read-only flag.
     ///
     /// Source: the methods of `MSFT_Disk`, `MSFT_Partition` and `MSFT_Volume`,
     /// `SetVolumeMountPointW`.
@@ -86,26 +89,9 @@ impl Staging<'_> {
         request.format.check(operation.name())?;
         let lock = Lock::of_disk(&operation, &request.disk)?;
         let operation = &operation.under(&lock);
-        let mut asked = BTreeSet::new();
-        let mut before: Option<Observed> = None;
-        loop {
-            let now = Observed::new(operation, request, before.as_ref())?;
-            let plan = plan::plan(&now, request, &asked).map_err(|reason| {
-                operation.error(ErrorKind::FailedPrecondition, now.disk.name(), reason)
-            })?;
-            let (steps, staged) = match plan {
-                Plan::Advance(steps) => (steps, None),
-                Plan::Finish(steps, staged) => (steps, Some(staged)),
-            };
-            for step in steps {
-                act::act(operation, step, &now, request)?;
-                asked.insert(step);
-            }
-            if let Some(staged) = staged {
-                return Ok(staged);
-            }
-            before = Some(now);
-        }
+        let (mut last, mut done) = (None, BTreeSet::new());
+        advance(operation, request, &mut last, &mut done)
+            .map_err(|error| take_back(operation, last.as_ref(), &done, error))
     }
 
     /// Flushes the volume that is mounted at a path, and takes the mount point and its
@@ -145,6 +131,33 @@ impl Staging<'_> {
         let operation = Operation::new(self.host, "check not formatting", deadline);
         let lock = Lock::of_disk(&operation, disk)?;
         check_not_running(&operation.under(&lock), disk)
+    }
+}
+
+/// Observes, plans and acts until the volume is staged. `last` is what was observed last, and
+/// `done` are the steps that were done.
+fn advance(
+    operation: &Operation<'_>,
+    request: &StageRequest,
+    last: &mut Option<Observed>,
+    done: &mut BTreeSet<Step>,
+) -> Result<Staged> {
+    loop {
+        let now = &*last.insert(Observed::new(operation, request, last.as_ref())?);
+        let plan = plan::plan(now, request, done).map_err(|reason| {
+            operation.error(ErrorKind::FailedPrecondition, now.disk.name(), reason)
+        })?;
+        let (steps, staged) = match plan {
+            Plan::Advance(steps) => (steps, None),
+            Plan::Finish(steps, staged) => (steps, Some(staged)),
+        };
+        for step in steps {
+            act::act(operation, step, now, request)?;
+            done.insert(step);
+        }
+        if let Some(staged) = staged {
+            return Ok(staged);
+        }
     }
 }
 

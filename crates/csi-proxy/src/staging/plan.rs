@@ -36,6 +36,28 @@ pub(super) enum Step {
     Wait(&'static str),
 }
 
+impl Step {
+    /// Whether it changes the disk on the way to a format, if one is needed.
+    pub(super) fn leads_to_a_format(self) -> bool {
+        matches!(
+            self,
+            Self::Online
+                | Self::ClearReadOnly
+                | Self::Initialize
+                | Self::CreatePartition
+                | Self::PartitionOnline
+        )
+    }
+
+    /// Whether it writes on the disk.
+    pub(super) fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Initialize | Self::CreatePartition | Self::Format
+        )
+    }
+}
+
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Plan {
@@ -63,6 +85,9 @@ pub(super) fn plan(
         true => Plan::Advance(vec![Step::Wait(waiting_for)]),
         false => Plan::Advance(vec![step]),
     };
+    if request.read_only && matches!(layout, Layout::Raw | Layout::NoPartition) {
+        return Err("it holds no volume, and a read-only stage makes none".to_owned());
+    }
     if now.disk.offline {
         return match now.disk.offline_reason {
             Some(REDUNDANT_PATH) => {
@@ -78,9 +103,6 @@ pub(super) fn plan(
         };
     }
     match layout {
-        Layout::Raw | Layout::NoPartition if request.read_only => {
-            Err("it holds no volume, and a read-only stage makes none".to_owned())
-        }
         Layout::Raw => Ok(once(Step::Initialize, "the partition table")),
         Layout::NoPartition => Ok(once(Step::CreatePartition, "the new partition")),
         Layout::Data(data) => {

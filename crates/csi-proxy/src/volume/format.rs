@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::info::{Placed, VolumeInfo};
 use crate::cim::{Invoke, Namespace};
 use crate::content::{self, Owner};
+use crate::disk::layout::GPT_OVERHEAD;
 use crate::disk::steps::POLL;
 use crate::error::{Code, Error, ErrorKind, Result};
 use crate::format_record::{self, FormatRecord};
@@ -27,6 +28,17 @@ const NOT_IN_LABELS: &[char] = &['"', '*', '/', ':', '<', '>', '?', '\\', '|'];
 /// Source: <https://learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume>,
 /// return value 43003.
 const MOST_UNITS: u64 = u32::MAX as u64;
+
+/// The smallest volume that is formatted as ReFS, in bytes.
+///
+/// Assumed: Microsoft names no limit. Windows refuses small ones with "invalid parameter"
+/// (<https://github.com/dsccommunity/StorageDsc/issues/227>), which says neither what is wrong
+/// nor how much is needed.
+pub const SMALLEST_REFS_VOLUME: u64 = 2 << 30;
+
+/// The smallest empty disk that is partitioned for ReFS, in bytes: room for the partition
+/// table and the reserved partition too.
+pub const SMALLEST_REFS_DISK: u64 = SMALLEST_REFS_VOLUME + GPT_OVERHEAD;
 
 /// How a volume is formatted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,9 +132,24 @@ impl FormatOptions {
         }
     }
 
-    /// Checks the allocation unit against the volume's size.
-    fn check_size(&self, operation: &Operation<'_>, size: u64) -> Result<()> {
+    /// Checks the size of a volume, or of the space for it, against the options.
+    pub(crate) fn check_size(
+        &self,
+        operation: &Operation<'_>,
+        object: &str,
+        size: u64,
+    ) -> Result<()> {
         match self.allocation_unit {
+            _ if self.file_system == FileSystem::Refs && size < SMALLEST_REFS_VOLUME => {
+                Err(operation.error(
+                    ErrorKind::FailedPrecondition,
+                    object,
+                    format_args!(
+                        "it has {size} bytes for a volume, expected at least \
+                         {SMALLEST_REFS_VOLUME} for ReFS"
+                    ),
+                ))
+            }
             Some(unit) if size / u64::from(unit) > MOST_UNITS => Err(operation.error(
                 ErrorKind::InvalidArgument,
                 format_args!("allocation unit size {unit}"),
@@ -144,7 +171,7 @@ pub(crate) fn format(
     options: &FormatOptions,
 ) -> Result<()> {
     check_writable(operation, placed)?;
-    options.check_size(operation, placed.partition.size)?;
+    options.check_size(operation, &placed.volume.name(), placed.partition.size)?;
     let fresh = record_of(placed);
     let earlier = earlier_format(operation, placed)?;
     check_content(operation, placed, earlier.as_ref())?;
@@ -237,7 +264,7 @@ fn check_content(
     earlier: Option<&FormatRecord>,
 ) -> Result<()> {
     let (device, name) = (placed.volume.id.device(), placed.volume.name());
-    let probed = content::probe(operation, &device, placed.partition.size, &name);
+    let probed = content::probe(operation, &device, 0..placed.partition.size, &name);
     match (probed, earlier) {
         (Ok(None), _) => Ok(()),
         (Ok(Some(found)), Some(_)) if found.owner != Owner::Other => Ok(()),

@@ -19,7 +19,9 @@ use crate::os::At;
 
 use info::{Placed, VolumeInfo, row_of};
 
-pub use format::{FORMAT_LIMIT, FileSystem, FormatOptions};
+pub use format::{
+    FORMAT_LIMIT, FileSystem, FormatOptions, SMALLEST_REFS_DISK, SMALLEST_REFS_VOLUME,
+};
 pub(crate) use format::{check_formattable, check_not_running, format as format_empty};
 pub use health::{HealthStatus, VolumeHealth};
 pub use resize::{NewSize, ResizeOutcome};
@@ -104,7 +106,7 @@ impl<'a> Volume<'a> {
     /// # Errors
     /// `NotFound`; `InvalidArgument` for options that Windows does not take;
     /// `FailedPrecondition` when the volume has a file system or other content, is
-    /// read-only, or the host has no state directory; `Aborted` when an earlier format
+    /// read-only, or too small for ReFS, or the host has no state directory; `Aborted` when an earlier format
     /// still runs.
     ///
     /// Source: `MSFT_Volume.Format`.

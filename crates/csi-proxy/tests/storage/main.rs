@@ -13,6 +13,7 @@ mod formats;
 mod growth;
 mod locks;
 mod paths;
+mod refusals;
 mod staging;
 mod volumes;
 

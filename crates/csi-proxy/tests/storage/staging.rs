@@ -191,21 +191,6 @@ fn c06_a_flag_that_is_set_in_the_middle_is_told_with_windows_code() {
 }
 
 #[test]
-fn a_read_only_stage_makes_nothing() {
-    let raw_volume = SimDisk::gpt(GIB).partition(SimPartition::of(Content::Empty));
-    for disk in [SimDisk::raw(GIB), SimDisk::gpt(GIB), raw_volume] {
-        let node = node(disk);
-        assert_refused(&node, &["a read-only stage makes none"], |host| {
-            let request = StageRequest {
-                read_only: true,
-                ..request()
-            };
-            host.staging().stage(&request, soon(&node))
-        });
-    }
-}
-
-#[test]
 fn an_mbr_disk_with_one_volume_is_staged() {
     let node = node(SimDisk::mbr(GIB).partition(SimPartition::of(Content::Ntfs)));
     let volume = volume_of(&node, ONE);
@@ -488,21 +473,6 @@ fn a_disk_that_is_replaced_before_a_destructive_step_is_left_alone() {
         ] {
             assert_eq!(node.counts().of(method), 0, "{method}");
         }
-    }
-}
-
-#[test]
-fn c08_content_that_is_not_ours_keeps_its_flag_and_stays_offline() {
-    let unknown = || SimDisk::gpt(GIB).partition(SimPartition::of(Content::Ext4));
-    for disk in [
-        SimDisk::raw(GIB).content(Content::Ext4).read_only(),
-        SimDisk::raw(GIB).content(Content::Ext4).offline(),
-        unknown().read_only(),
-    ] {
-        let node = node(disk);
-        assert_refused(&node, &["ext2, ext3 or ext4"], |host| {
-            host.staging().stage(&request(), soon(&node))
-        });
     }
 }
 
