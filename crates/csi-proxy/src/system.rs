@@ -131,8 +131,8 @@ impl System<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when it gives none.
-    pub fn get_bios_serial_number(&self, deadline: Deadline) -> Result<String> {
-        let operation = self.operation("system get bios serial number", deadline);
+    pub fn bios_serial_number(&self, deadline: Deadline) -> Result<String> {
+        let operation = self.operation("system bios serial number", deadline);
         let query = Query::new(Namespace::Cimv2, "CIM_BIOSElement", &["SerialNumber"]);
         let rows = operation.query(&query)?;
         let serial = match rows.first() {
@@ -149,8 +149,8 @@ impl System<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is no service of that name.
-    pub fn get_service(&self, name: &str, deadline: Deadline) -> Result<Service> {
-        let operation = self.operation("system get service", deadline);
+    pub fn service(&self, name: &str, deadline: Deadline) -> Result<Service> {
+        let operation = self.operation("system service", deadline);
         let row = existing(&operation, name)?;
         Ok(Service {
             display_name: row
@@ -166,8 +166,8 @@ impl System<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] without such a service, [`ErrorKind::FailedPrecondition`]
-    /// when it is disabled, paused or stops by itself, [`ErrorKind::DeadlineExceeded`] when it does not run
-    /// in time.
+    /// when it is disabled, paused or stops by itself, [`ErrorKind::DeadlineExceeded`] when it
+    /// does not run in time.
     pub fn start_service(&self, name: &str, deadline: Deadline) -> Result<()> {
         let operation = self.limited("system start service", deadline);
         let mut asked = false;

@@ -67,7 +67,7 @@ table! { iscsi [
         DisconnectTargetResponse {}
     }
     get_target_disks(GetTargetDisksRequest { target_portal: _, iqn }) -> GetTargetDisksResponse {
-        let disks = call.host().iscsi().get_target_disks(&target(call, &iqn)?, call.deadline)?;
+        let disks = call.host().iscsi().target_disks(&target(call, &iqn)?, call.deadline)?;
         GetTargetDisksResponse { disk_i_ds: disks.iter().map(ToString::to_string).collect() }
     }
 }}

@@ -9,7 +9,7 @@ use crate::call::Call;
 
 table! { system [v1alpha1 {}] system_server::System, call {
     get_bios_serial_number(GetBiosSerialNumberRequest {}) -> GetBiosSerialNumberResponse {
-        let serial_number = call.host().system().get_bios_serial_number(call.deadline)?;
+        let serial_number = call.host().system().bios_serial_number(call.deadline)?;
         GetBiosSerialNumberResponse { serial_number }
     }
     start_service(StartServiceRequest { name }) -> StartServiceResponse {
@@ -21,7 +21,7 @@ table! { system [v1alpha1 {}] system_server::System, call {
         StopServiceResponse {}
     }
     get_service(GetServiceRequest { name }) -> GetServiceResponse {
-        let service = call.host().system().get_service(named(call, &name)?, call.deadline)?;
+        let service = call.host().system().service(named(call, &name)?, call.deadline)?;
         GetServiceResponse {
             display_name: service.display_name,
             start_type: start_type(call, &name, service.start_mode)?.into(),

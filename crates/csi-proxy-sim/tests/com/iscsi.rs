@@ -42,14 +42,14 @@ fn the_iscsi_group_answers_the_same_through_com() {
     }
     both.same(|host| host.iscsi().list_target_portals(NEVER));
     both.same(|host| host.iscsi().discover_target_portal(&portal, NEVER));
-    both.same(|host| host.iscsi().get_target_disks(&target, NEVER));
+    both.same(|host| host.iscsi().target_disks(&target, NEVER));
     both.same(|host| host.iscsi().set_mutual_chap_secret(&secret, NEVER));
     both.same(|host| host.iscsi().connect_target(&portal, &target, &wrong, NEVER));
     for _ in 0..2 {
         let none = Authentication::None;
         both.same(|host| host.iscsi().connect_target(&portal, &target, &none, NEVER));
     }
-    both.same(|host| host.iscsi().get_target_disks(&target, NEVER));
+    both.same(|host| host.iscsi().target_disks(&target, NEVER));
     both.same(|host| host.disk().list_locations(NEVER));
     for _ in 0..2 {
         both.same(|host| host.iscsi().disconnect_target(&target, NEVER));

@@ -21,9 +21,9 @@ fn node() -> SimNode {
 #[test]
 fn the_system_group_answers_the_same_through_com() {
     let both = Compared::new(node);
-    both.same(|host| host.system().get_bios_serial_number(NEVER));
+    both.same(|host| host.system().bios_serial_number(NEVER));
     for name in ["base", "it's \"on\" top\\", "none"] {
-        both.same(|host| host.system().get_service(name, NEVER));
+        both.same(|host| host.system().service(name, NEVER));
         both.same(|host| host.system().start_service(name, NEVER));
     }
     both.same(|host| host.system().stop_service("base", false, NEVER));

@@ -182,12 +182,12 @@ impl Iscsi<'_> {
     /// # Errors
     /// [`ErrorKind::NotFound`] when no portal has offered the target,
     /// [`ErrorKind::FailedPrecondition`] when it is not connected.
-    pub fn get_target_disks(
+    pub fn target_disks(
         &self,
         target: &NodeAddress,
         deadline: Deadline,
     ) -> Result<Vec<DiskNumber>> {
-        let operation = self.operation("iscsi get target disks", deadline);
+        let operation = self.operation("iscsi target disks", deadline);
         let disks = || {
             let connections = connections(&operation, target)?;
             let mut disks = Vec::new();

@@ -204,9 +204,9 @@ const CASES: &[Case] = &[
     Case {
         survives_reboot: false,
         ..case(
-            "get_target_disks",
+            "target_disks",
             connected,
-            |host, deadline| host.iscsi().get_target_disks(&target(), deadline).map(drop),
+            |host, deadline| host.iscsi().target_disks(&target(), deadline).map(drop),
             |_| true,
         )
     },
@@ -220,15 +220,15 @@ const CASES: &[Case] = &[
         |node| node.snapshot().iscsi.initiator_secret.is_some(),
     ),
     case(
-        "get_bios_serial_number",
+        "bios_serial_number",
         files,
-        |host, deadline| host.system().get_bios_serial_number(deadline).map(drop),
+        |host, deadline| host.system().bios_serial_number(deadline).map(drop),
         |_| true,
     ),
     case(
-        "get_service",
+        "service",
         || service_node(true),
-        |host, deadline| host.system().get_service("base", deadline).map(drop),
+        |host, deadline| host.system().service("base", deadline).map(drop),
         |_| true,
     ),
     case(

@@ -151,7 +151,7 @@ fn a_target_is_connected_once_and_brings_its_disks() {
         connect(&host, &target(), &Authentication::None).unwrap();
     }
     assert_eq!(node.counts().of("MSFT_iSCSITarget.Connect"), 1);
-    let disks = host.iscsi().get_target_disks(&target(), NEVER).unwrap();
+    let disks = host.iscsi().target_disks(&target(), NEVER).unwrap();
     assert_eq!(disks, [DiskNumber(1), DiskNumber(2)]);
 }
 
@@ -164,7 +164,7 @@ fn chap_is_spoken_one_way_and_mutually() {
             .set_mutual_chap_secret(&chap_secret(MUTUAL), NEVER)
             .unwrap();
         connect(&host, &guarded(), &with).unwrap();
-        let disks = host.iscsi().get_target_disks(&guarded(), NEVER).unwrap();
+        let disks = host.iscsi().target_disks(&guarded(), NEVER).unwrap();
         assert_eq!(disks.len(), 1);
     }
 }
@@ -205,10 +205,7 @@ fn a_target_that_no_portal_has_offered_is_not_found() {
         kind(connect(&host, &unknown, &Authentication::None)),
         NotFound
     );
-    assert_eq!(
-        kind(host.iscsi().get_target_disks(&unknown, NEVER)),
-        NotFound
-    );
+    assert_eq!(kind(host.iscsi().target_disks(&unknown, NEVER)), NotFound);
     host.iscsi().disconnect_target(&unknown, NEVER).unwrap();
 }
 
@@ -217,7 +214,7 @@ fn the_disks_of_a_target_that_is_not_connected_are_refused() {
     let node = storage_node();
     let host = node.process().host();
     host.iscsi().add_target_portal(&portal(), NEVER).unwrap();
-    let disks = host.iscsi().get_target_disks(&target(), NEVER);
+    let disks = host.iscsi().target_disks(&target(), NEVER);
     assert_eq!(kind(disks), FailedPrecondition);
 }
 
@@ -271,7 +268,7 @@ fn every_operation_without_the_service_says_to_start_it() {
             iscsi.connect_target(&portal, &target, &none, NEVER),
         ),
         ("disconnect", iscsi.disconnect_target(&target, NEVER)),
-        ("disks", iscsi.get_target_disks(&target, NEVER).map(|_| ())),
+        ("disks", iscsi.target_disks(&target, NEVER).map(|_| ())),
         (
             "secret",
             iscsi.set_mutual_chap_secret(&chap_secret(MUTUAL), NEVER),

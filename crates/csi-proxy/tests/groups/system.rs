@@ -54,12 +54,12 @@ fn the_bios_serial_number_is_told_trimmed() {
     node.change(|state| state.bios.serial_number = Some("  4121-0001 ".to_owned()));
     let host = node.process().host();
     assert_eq!(
-        host.system().get_bios_serial_number(NEVER).unwrap(),
+        host.system().bios_serial_number(NEVER).unwrap(),
         "4121-0001"
     );
     for none in [None, Some(String::new()), Some("  ".to_owned())] {
         node.change(|state| state.bios.serial_number = none);
-        let error = host.system().get_bios_serial_number(NEVER).unwrap_err();
+        let error = host.system().bios_serial_number(NEVER).unwrap_err();
         assert_eq!(error.kind(), NotFound);
     }
 }
@@ -69,7 +69,7 @@ fn a_service_is_described() {
     let node = service_node(true);
     let host = node.process().host();
     assert_eq!(
-        host.system().get_service("BASE", NEVER).unwrap(),
+        host.system().service("BASE", NEVER).unwrap(),
         Service {
             display_name: "The base".to_owned(),
             state: ServiceState::Running,
@@ -84,10 +84,7 @@ fn a_service_that_is_not_there_is_not_found() {
     let host = node.process().host();
     for name in ["none", "", "b'a\"se", r"ba\se"] {
         let system = host.system();
-        assert_eq!(
-            system.get_service(name, NEVER).unwrap_err().kind(),
-            NotFound
-        );
+        assert_eq!(system.service(name, NEVER).unwrap_err().kind(), NotFound);
         assert_eq!(
             system.start_service(name, NEVER).unwrap_err().kind(),
             NotFound
