@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_target_name() {
+    fn what_is_no_target_name_is_an_invalid_argument() {
         let long = format!("iqn.2001-04.com.example:{}", "x".repeat(200));
         for text in [
             "",
@@ -277,7 +277,9 @@ mod tests {
             "wwn.123",
             &long,
         ] {
-            assert!(NodeAddress::new(text).is_err(), "{text}");
+            let error = NodeAddress::new(text).expect_err(text);
+            let error = error.in_field("iscsi", "iqn");
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{text}");
         }
     }
 

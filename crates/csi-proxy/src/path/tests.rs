@@ -98,7 +98,10 @@ fn what_is_no_path_of_the_host_is_refused_with_the_reason() {
     for (text, word) in REFUSED {
         let error = HostPath::from_kubelet(text).expect_err(text);
         assert!(error.reason.contains(word), "{text}: {error}");
-        assert!(HostPath::strict(text).is_err(), "{text}");
+        for error in [error, HostPath::strict(text).expect_err(text)] {
+            let error = error.in_field("filesystem mkdir", "path");
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
+        }
     }
 }
 
@@ -113,6 +116,8 @@ fn the_strict_grammar_takes_less() {
         assert!(HostPath::from_kubelet(text).is_ok(), "{text}");
         let error = HostPath::strict(text).expect_err(text);
         assert!(error.reason.contains(word), "{text}: {error}");
+        let error = error.in_field("filesystem mkdir", "path");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
     }
     let path = HostPath::strict(r"c:\var\lib\kubelet\").unwrap();
     assert_eq!(path.as_str(), r"C:\var\lib\kubelet");
@@ -130,6 +135,8 @@ fn the_strict_limit_counts_utf16_units() {
     assert!(HostPath::strict(&exact).is_ok());
     let error = HostPath::strict(&format!("{exact}x")).unwrap_err();
     assert!(error.reason.contains("261"), "{error}");
+    let error = error.in_field("filesystem mkdir", "path");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(HostPath::from_kubelet(&format!("{exact}x")).is_ok());
 }
 

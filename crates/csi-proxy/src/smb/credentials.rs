@@ -75,6 +75,9 @@ mod tests {
         for (username, password) in [("", "hunter2"), ("a\nb", "hunter2"), ("user", "hunter2\0")] {
             let error = Credentials::new(username, Secret::new(password)).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+            let error = error.in_field("smb", "credentials");
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
+            assert!(!error.to_string().contains("hunter2"), "{error}");
         }
     }
 

@@ -105,9 +105,9 @@ impl<'a> Volume<'a> {
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for options that Windows does not take;
-    /// `FailedPrecondition` when the volume has a file system or other content, is
-    /// read-only, or too small for ReFS, or the host has no state directory; `Aborted` when an earlier format
-    /// still runs.
+    /// `FailedPrecondition` when the volume has a file system or other content, is read-only
+    /// or too small for ReFS, or the host has no state directory; `Aborted` when an earlier
+    /// format still runs.
     ///
     /// Source: `MSFT_Volume.Format`.
     pub fn format(&self, id: &VolumeId, options: &FormatOptions, deadline: Deadline) -> Result<()> {

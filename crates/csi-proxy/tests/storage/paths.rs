@@ -7,7 +7,9 @@ use csi_proxy::{HostPath, VolumeId};
 use csi_proxy_sim::SimNode;
 use csi_proxy_sim::storage::SimDisk;
 
-use crate::{GIB, NEVER, ONE, assert_error, host, node, path, request, soon, volume_of};
+use crate::{
+    GIB, NEVER, ONE, assert_error, assert_unchanged, host, node, path, request, soon, volume_of,
+};
 
 fn link(node: &SimNode, at: &str, target: &str) {
     let target = target.to_owned();
@@ -93,6 +95,43 @@ fn c10_what_leads_nowhere_ends_with_a_clear_error() {
         assert_error(exact, kind, &[part]);
         let closest = host.volume().closest_id_from_target_path(&path(at), NEVER);
         assert_error(closest, kind, &[part]);
+    }
+}
+
+#[test]
+fn c10_a_staging_path_that_is_a_link_to_nowhere_or_to_a_share() {
+    let staging = r"C:\staging\a";
+    for (target, part) in [
+        (r"C:\a", "loop"),
+        (r"C:\chain0", "more than 63 links"),
+        (r"\\server\share\dir", r"\\server\share\dir"),
+        (r"..\x", r"C:\x"),
+    ] {
+        let (node, volume) = mounted();
+        node.change(|state| {
+            state.put_directory(r"C:\x").unwrap();
+            state.put_directory(r"C:\staging").unwrap();
+        });
+        link(&node, r"C:\a", r"C:\b");
+        link(&node, r"C:\b", r"C:\a");
+        for n in 0..300 {
+            let next = format!(r"C:\chain{}", n + 1);
+            link(&node, &format!(r"C:\chain{n}"), &next);
+        }
+        link(&node, staging, target);
+        let before = node.snapshot();
+        let request = StageRequest {
+            path: path(staging),
+            ..request()
+        };
+        let staging = host(&node);
+        let staged = staging.staging().stage(&request, soon(&node));
+        assert_error(staged, FailedPrecondition, &[part]);
+        let unstaged = staging
+            .staging()
+            .unstage(&request.path, Some(&volume), soon(&node));
+        assert_error(unstaged, FailedPrecondition, &[part]);
+        assert_unchanged(&node, before);
     }
 }
 
