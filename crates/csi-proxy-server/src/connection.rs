@@ -1,4 +1,5 @@
-//! A connection of a client: who is at its other end, and that it does not stay silent.
+//! A connection of a client: who is at its other end, that it does not stay silent, and that the
+//! HTTP/2 library can read what it says.
 
 use std::future::Future;
 use std::io;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
+use crate::authority::Authorities;
 use crate::transport;
 
 /// What an HTTP/2 client says first has so many bytes, RFC 9113 section 3.4.
@@ -52,6 +54,10 @@ pub(crate) struct Connection<S> {
     peer: Arc<Peer>,
     /// The bytes that are still missing, and until when they must have come.
     preface: Option<(usize, Pin<Box<Sleep>>)>,
+    authorities: Authorities,
+    /// What has been read and not been taken, from the place on up to which it has.
+    read: Vec<u8>,
+    taken: usize,
 }
 
 impl<S> Connection<S> {
@@ -60,7 +66,25 @@ impl<S> Connection<S> {
             stream,
             peer: Arc::new(peer),
             preface: Some((PREFACE, Box::pin(tokio::time::sleep(first_words)))),
+            authorities: Authorities::behind(PREFACE),
+            read: Vec::new(),
+            taken: 0,
         }
+    }
+
+    /// Gives as much of what has been read as there is room for, and whether there was any.
+    fn give(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let waiting = &self.read[self.taken..];
+        let given = &waiting[..waiting.len().min(buffer.remaining())];
+        buffer.put_slice(given);
+        self.taken += given.len();
+        if self.taken < self.read.len() {
+            return true;
+        }
+        let any = !self.read.is_empty();
+        self.read.clear();
+        self.taken = 0;
+        any
     }
 
     fn has_read(&mut self, bytes: usize) {
@@ -85,19 +109,32 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        match read {
-            Poll::Ready(Ok(())) => self.has_read(buffer.filled().len() - before),
-            Poll::Ready(Err(_)) => {}
-            Poll::Pending => {
-                if let Some((_, until)) = &mut self.preface {
-                    ready!(until.as_mut().poll(context));
-                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        let this = &mut *self;
+        // What was read may all be held until the rest of a frame comes.
+        while !this.give(buffer) {
+            let before = buffer.filled().len();
+            match Pin::new(&mut this.stream).poll_read(context, buffer) {
+                Poll::Ready(Ok(())) => {
+                    let bytes = &buffer.filled()[before..];
+                    if bytes.is_empty() {
+                        return Poll::Ready(Ok(()));
+                    }
+                    this.authorities.pass(bytes, &mut this.read);
+                    let bytes = bytes.len();
+                    this.has_read(bytes);
+                    buffer.set_filled(before);
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    if let Some((_, until)) = &mut this.preface {
+                        ready!(until.as_mut().poll(context));
+                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                    }
+                    return Poll::Pending;
                 }
             }
         }
-        read
+        Poll::Ready(Ok(()))
     }
 }
 

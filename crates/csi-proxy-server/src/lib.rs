@@ -4,6 +4,7 @@
 #![deny(missing_docs)]
 
 mod audit;
+mod authority;
 mod call;
 mod connection;
 mod deadline;

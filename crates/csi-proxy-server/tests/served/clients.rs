@@ -1,6 +1,6 @@
 //! Clients that behave badly, and many at once: the server serves on.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -82,6 +82,77 @@ async fn bytes_that_are_no_http_are_answered_with_the_end_of_the_connection() {
         // An error is an end too.
         drop(closed.await.expect("it ends"));
         serves(&served).await;
+    }
+}
+
+/// The kinds and streams of the frames that come back, up to one of stream 1.
+fn frames(stream: &mut impl Read) -> Vec<(u8, u8)> {
+    let mut frames = Vec::new();
+    loop {
+        let mut header = [0; 9];
+        stream.read_exact(&mut header).expect("a frame");
+        let [high, middle, low, kind, .., number] = header;
+        let size = u32::from_be_bytes([0, high, middle, low]);
+        let mut payload = vec![0; size as usize];
+        stream.read_exact(&mut payload).expect("its payload");
+        frames.push((kind, number));
+        if number == 1 {
+            return frames;
+        }
+    }
+}
+
+/// The published Go clients write the path of the pipe into `:authority`: as it is in older
+/// versions of gRPC, escaped in newer ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_name_the_pipe_as_their_authority_are_served() {
+    const HEADERS: u8 = 1;
+    let served = Served::start(node(), settings());
+    for authority in [
+        &br"\\.\\pipe\\csi-proxy-filesystem-v1"[..],
+        b"%5C%5C.%5Cpipe%5Ccsi-proxy-filesystem-v1",
+    ] {
+        let text = |text: &[u8]| [&[u8::try_from(text.len()).expect("short")], text].concat();
+        let headers = [
+            // :method POST and :scheme http of the static table, then texts by its names.
+            &b"\x83\x86\x04"[..],
+            &text(b"/v1.Filesystem/PathExists"),
+            b"\x41",
+            &text(authority),
+            b"\x0f\x10",
+            &text(b"application/grpc"),
+            b"\x00",
+            &text(b"te"),
+            &text(b"trailers"),
+        ]
+        .concat();
+        let request = [
+            &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+            // Empty settings; the headers, which end; an empty message, which ends the stream.
+            &[0, 0, 0, 4, 0, 0, 0, 0, 0],
+            &[
+                0,
+                0,
+                u8::try_from(headers.len()).expect("short"),
+                HEADERS,
+                4,
+                0,
+                0,
+                0,
+                1,
+            ],
+            &headers,
+            &[0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0],
+        ]
+        .concat();
+        let path = socket(&served);
+        let answered = tokio::task::spawn_blocking(move || {
+            let mut stream = UnixStream::connect(path).expect("a connection");
+            stream.write_all(&request).expect("it is said");
+            frames(&mut stream)
+        });
+        let frames = answered.await.expect("it ends");
+        assert_eq!(frames.last(), Some(&(HEADERS, 1)), "{frames:?}");
     }
 }
 
