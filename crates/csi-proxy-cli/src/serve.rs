@@ -145,8 +145,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     match args.windows_service {
         true => service::run(args),
         false => {
-            let runtime = runtime()?;
-            runtime.block_on(async {
+            block_on(async {
                 let shutdown = Shutdown::listen()
                     .map_err(|error| Failure::from_error("cannot listen for signals", &error))?;
                 let signal = async {
@@ -160,8 +159,14 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     }
 }
 
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Runtime::new().map_err(|error| Failure::from_error("cannot start", &error))
+/// Runs it to its end.
+pub(crate) fn block_on(served: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::from_error("cannot start", &error))?;
+    let ended = runtime.block_on(served);
+    // Without this it waits for the threads of calls whose time to end is over.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Serves until `shutdown` is there.

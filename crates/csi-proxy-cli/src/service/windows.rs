@@ -80,15 +80,13 @@ fn serve_as_service(args: &ServeArgs) -> Result<()> {
     let told = register(NAME, handler).map_err(|error| failed("cannot be controlled", &error))?;
     tell(told, ServiceState::StartPending, Duration::from_secs(30), 0)?;
     let pending = args.shutdown_grace() + SPARE;
-    let served = serve::runtime().and_then(|runtime| {
-        runtime.block_on(serve::serve(args, async {
-            // It runs from when it is waited for.
-            let _ = tell(told, ServiceState::Running, Duration::ZERO, 0);
-            stopped.recv().await;
-            let _ = tell(told, ServiceState::StopPending, pending, 0);
-            tracing::info!("stopped by the service manager: running calls have time to end");
-        }))
-    });
+    let served = serve::block_on(serve::serve(args, async {
+        // It runs from when it is waited for.
+        let _ = tell(told, ServiceState::Running, Duration::ZERO, 0);
+        stopped.recv().await;
+        let _ = tell(told, ServiceState::StopPending, pending, 0);
+        tracing::info!("stopped by the service manager: running calls have time to end");
+    }));
     let code = u32::from(served.is_err());
     tell(told, ServiceState::Stopped, Duration::ZERO, code)?;
     served

@@ -97,6 +97,41 @@ fn every_call_that_may_change_something_is_in_the_log_without_secrets() {
 }
 
 #[test]
+fn levels_of_klog_tell_more() {
+    for (flag, tells) in [("-v=3", false), ("-v=4", true)] {
+        let directory = Directory::new("levels");
+        let server = Node::serve(&directory, &[flag]);
+        let (code, told) = server.terminate();
+        assert_eq!(code, Some(0), "{told}");
+        assert_eq!(told.contains("v1.Disk is served at"), tells, "{told}");
+    }
+}
+
+#[test]
+fn a_call_that_does_not_end_in_time_does_not_hold_up_the_end() {
+    let directory = Directory::new("grace");
+    let server = Node::serve(&directory, &["-v=2", "--shutdown-grace=1"]);
+    server.sim_ok(&["fault", "create_directories=stalls:600"]);
+    let sockets = directory.join("");
+    let (code, told) = runtime().block_on(async {
+        let client = filesystem::v1::Client::connect(&sockets, TIMEOUT).await;
+        let mut client = client.expect("it serves");
+        let path = r"C:\var\lib\kubelet\x".to_owned();
+        let call =
+            tokio::spawn(async move { client.mkdir(filesystem::v1::MkdirRequest { path }).await });
+        while !server.sim_ok(&["counts"]).contains("create_directories") {
+            tokio::task::yield_now().await;
+        }
+        let ended = server.terminate();
+        assert!(call.await.expect("no panic").is_err());
+        ended
+    });
+    assert_eq!(code, Some(1), "{told}");
+    let line = "1 calls were still running after 1s";
+    assert!(told.contains(line), "{told}");
+}
+
+#[test]
 fn flags_without_an_effect_are_told() {
     let directory = Directory::new("ignored");
     let server = Node::serve(
