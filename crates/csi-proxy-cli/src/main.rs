@@ -24,6 +24,7 @@ use crate::failure::Result;
 use crate::logging::{Logging, Output};
 use crate::node::NodeArgs;
 use crate::serve::ServeArgs;
+use crate::serve::flags::Bare;
 use crate::service::ServiceArgs;
 use crate::sim::SimArgs;
 
@@ -54,7 +55,7 @@ enum Command {
     /// Serves the gRPC API of CSI Proxy 1.x, until it is told to end
     ///
     /// Flags of CSI Proxy 1.x may have one dash, and klog's are taken too. The program started
-    /// with such flags and without a command serves.
+    /// with such flags and without a command serves; on Windows also without any flag.
     Serve(Box<ServeArgs>),
     /// Installs, takes away or looks at the Windows service csiproxy, which serves
     Service(ServiceArgs),
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
         .get_subcommands()
         .map(|command| command.get_name().to_owned())
         .collect();
-    let flags = serve::flags::read(std::env::args_os(), &names);
+    let flags = serve::flags::read(std::env::args_os(), &names, Bare::HERE);
     let cli = Cli::parse_from(flags.arguments);
     let quiet = match cli.command {
         Command::Node(_) | Command::Serve(_) => LevelFilter::INFO,

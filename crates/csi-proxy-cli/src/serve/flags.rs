@@ -51,10 +51,28 @@ pub(crate) struct Flags {
     pub(crate) warnings: Vec<String>,
 }
 
+/// What the program does when it is started with no arguments at all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bare {
+    /// It serves, as CSI Proxy 1.x does.
+    Serves,
+    /// It shows its help: nothing can be served without a simulated node.
+    ShowsHelp,
+}
+
+impl Bare {
+    /// On the system that this program is for.
+    pub(crate) const HERE: Self = match cfg!(windows) {
+        true => Self::Serves,
+        false => Self::ShowsHelp,
+    };
+}
+
 /// Reads the program's arguments. Those of commands other than `serve` stay as they are.
 pub(crate) fn read(
     arguments: impl IntoIterator<Item = OsString>,
     commands: &[impl AsRef<str>],
+    bare: Bare,
 ) -> Flags {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let command = arguments.iter().skip(1).position(|argument| {
@@ -67,7 +85,7 @@ pub(crate) fn read(
             let (front, own) = arguments.split_at(at + 2);
             translated(front.to_vec(), own)
         }
-        None if arguments.iter().skip(1).any(is_of_csi_proxy) => {
+        None if serves(arguments.get(1..).unwrap_or_default(), bare) => {
             let (program, own) = arguments.split_at(1);
             let mut front = program.to_vec();
             front.push("serve".into());
@@ -96,7 +114,19 @@ fn klog(name: &str) -> Option<Klog> {
         .map(|(_, kind)| *kind)
 }
 
-/// Whether an argument tells that the program is to serve. `-v` alone does not.
+/// Whether arguments without a command mean to serve.
+fn serves(arguments: &[OsString], bare: Bare) -> bool {
+    let verbosity = |pair: &[OsString]| {
+        split(&pair[0]).and_then(|(name, _)| klog(name)) == Some(Klog::Verbosity)
+            && is_number(&pair[1])
+    };
+    match arguments {
+        [] => bare == Bare::Serves,
+        _ => arguments.iter().any(is_of_csi_proxy) || arguments.windows(2).any(verbosity),
+    }
+}
+
+/// Whether an argument tells that the program is to serve. `-v` without a level does not.
 fn is_of_csi_proxy(argument: &OsString) -> bool {
     split(argument).is_some_and(|(name, value)| {
         OF_CSI_PROXY.contains(&name)
@@ -188,8 +218,12 @@ mod tests {
     use super::*;
 
     fn shown(arguments: &str) -> (String, Vec<String>) {
+        shown_with(arguments, Bare::ShowsHelp)
+    }
+
+    fn shown_with(arguments: &str, bare: Bare) -> (String, Vec<String>) {
         let arguments = arguments.split(' ').map(OsString::from);
-        let flags = read(arguments, &["serve", "node", "demo"]);
+        let flags = read(arguments, &["serve", "node", "demo"], bare);
         let text: Vec<_> = flags
             .arguments
             .iter()
@@ -230,8 +264,18 @@ mod tests {
                 "x serve --metrics-bind-address :1",
             ),
             ("x -v=0", "x serve"),
+            ("x -v 4", "x serve -v"),
         ] {
             assert_eq!(shown(given), (taken.to_owned(), Vec::new()), "{given}");
+        }
+    }
+
+    #[test]
+    fn no_flags_at_all_mean_to_serve_where_there_is_a_node() {
+        assert_eq!(shown_with("x", Bare::Serves).0, "x serve");
+        assert_eq!(shown_with("x", Bare::ShowsHelp).0, "x");
+        for given in ["x --help", "x --version", "x demo", "x -v demo"] {
+            assert_eq!(shown_with(given, Bare::Serves).0, given);
         }
     }
 
