@@ -1,6 +1,7 @@
 //! `cargo xtask`: what developers and CI run. Installs what it can, names what it cannot.
 
 mod command;
+mod interop;
 mod lints;
 mod linux;
 mod packages;
@@ -52,10 +53,12 @@ enum Part {
     Windows,
     /// The tests compiled for Windows, run under Wine
     Wine,
+    /// The Go clients of CSI Proxy 1.x against the server, under Wine (needs Go)
+    Interop,
 }
 
 impl Part {
-    /// What runs without a name. The other two are green only piece by piece so far: they
+    /// What runs without a name. The others are green only piece by piece so far: they
     /// join when the connection to Windows is whole.
     const DEFAULT: [Self; 2] = [Self::Linux, Self::Sanity];
 
@@ -65,6 +68,7 @@ impl Part {
             Self::Sanity => "sanity",
             Self::Windows => "windows",
             Self::Wine => "wine",
+            Self::Interop => "interop",
         }
     }
 
@@ -75,6 +79,7 @@ impl Part {
             Self::Sanity => sanity::run_part(report),
             Self::Windows => windows::run_part(report),
             Self::Wine => wine::run_part(report),
+            Self::Interop => interop::run_part(report),
         }
     }
 }

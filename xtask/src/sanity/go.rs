@@ -35,9 +35,9 @@ pub(crate) fn csi_sanity() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A Go that can build csi-sanity: the one on the PATH, Debian's, or a newer one that
+/// A Go that can build the Go programs of the tests: the one on the PATH, Debian's, or a newer one that
 /// these can fetch.
-fn usable_go() -> Result<PathBuf> {
+pub(crate) fn usable_go() -> Result<PathBuf> {
     let go = PathBuf::from("go");
     if !succeeds(Command::new(&go).arg("version")) {
         install_go()?;

@@ -1,6 +1,6 @@
 //! The part `sanity`: the CSI project's own test client against the node plugin.
 
-mod go;
+pub(crate) mod go;
 mod plugin;
 mod report;
 

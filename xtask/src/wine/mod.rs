@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use crate::linux::counted;
 use crate::report::{Outcome, Report};
 use crate::windows::{TARGET, Toolchain};
-use prefix::Wine;
+pub(crate) use prefix::Wine;
 
 /// Runs the part.
 pub(crate) fn run_part(report: &mut Report) {

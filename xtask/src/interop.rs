@@ -1,0 +1,96 @@
+//! The part `interop`: the Go clients that CSI Proxy has published against `csi-proxy serve`,
+//! both built for Windows, under Wine.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{run, run_watched};
+use crate::report::{Outcome, Report};
+use crate::sanity::go::usable_go;
+use crate::windows::{TARGET, Toolchain, directory};
+use crate::wine::Wine;
+use crate::{root, target};
+
+/// Runs the part.
+pub(crate) fn run_part(report: &mut Report) {
+    let mut wine = None;
+    report.step("wine", || {
+        let ready = Wine::set_up()?;
+        let version = ready.version()?;
+        wine = Some(ready);
+        Ok(version)
+    });
+    let built = report.step("program", program);
+    let client_built = report.step("client", client);
+    match wine {
+        Some(wine) if built && client_built => {
+            report.step("methods", || clients(&wine, "methods"));
+        }
+        _ => {
+            report.step("methods", || Err("not run: the steps before failed".into()));
+        }
+    }
+}
+
+fn program() -> Outcome {
+    let mut build = Toolchain::find()?.cargo("build");
+    run(build.args(["--package", "csi-proxy-cli"]))?;
+    Ok(String::new())
+}
+
+fn client() -> Outcome {
+    let mut go = Command::new(usable_go()?);
+    run(go
+        .args(["build", "-trimpath", "-o"])
+        .arg(client_path())
+        .arg(".")
+        .current_dir(sources())
+        .env("GOOS", "windows")
+        .env("GOARCH", "amd64")
+        .env("GOTOOLCHAIN", "auto"))?;
+    Ok(String::new())
+}
+
+/// Has the clients do one of the things they can, and answers the last line they print.
+fn clients(wine: &Wine, part: &str) -> Outcome {
+    let program = directory().join(TARGET).join("debug/csi-proxy.exe");
+    let log = logs()?.join(format!("{part}.log"));
+    let mut command = wine.command(&[
+        client_path().into(),
+        part.into(),
+        on_windows(&program)?.into(),
+        on_windows(&sources().join("machine.toml"))?.into(),
+    ]);
+    let mut last = String::new();
+    let ran = run_watched(command.stderr(fs::File::create(&log)?), |line| {
+        line.clone_into(&mut last);
+    });
+    match ran {
+        Ok(()) => Ok(last),
+        Err(error) => Err(format!("{error}: {last} (log in {})", log.display()).into()),
+    }
+}
+
+fn sources() -> PathBuf {
+    root().join("tests/interop")
+}
+
+fn client_path() -> PathBuf {
+    target().join("interop/interop.exe")
+}
+
+fn logs() -> std::io::Result<PathBuf> {
+    let logs = target().join("interop");
+    fs::create_dir_all(&logs)?;
+    Ok(logs)
+}
+
+/// A path of this machine as programs under Wine see it, where drive Z: is the root.
+fn on_windows(path: &Path) -> Result<String, Box<dyn Error>> {
+    let text = path
+        .to_str()
+        .ok_or("the path of the repository is no UTF-8")?;
+    Ok(format!("Z:{}", text.replace('/', r"\")))
+}
