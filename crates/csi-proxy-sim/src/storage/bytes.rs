@@ -9,10 +9,48 @@ use serde::{Deserialize, Serialize};
 const BLOCK: u64 = 4096;
 const BLOCK_LENGTH: usize = 4096;
 
+/// Zeros between other bytes that are not worth a piece of their own in a file.
+const GAP: usize = 32;
+
 /// Bytes of any range; what was never written is 0x00.
+///
+/// In a file they are the pieces that are not 0x00, by their offset: most of a block is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "BTreeMap<u64, Bytes>", into = "BTreeMap<u64, Bytes>")]
 pub struct SparseBytes(BTreeMap<u64, Bytes>);
+
+impl From<BTreeMap<u64, Bytes>> for SparseBytes {
+    fn from(pieces: BTreeMap<u64, Bytes>) -> Self {
+        let mut bytes = Self::default();
+        for (offset, piece) in pieces {
+            bytes.write(offset, &piece.0);
+        }
+        bytes
+    }
+}
+
+impl From<SparseBytes> for BTreeMap<u64, Bytes> {
+    fn from(bytes: SparseBytes) -> Self {
+        let mut pieces = Self::new();
+        for (block, bytes) in bytes.0 {
+            let mut last: Option<(usize, Vec<u8>)> = None;
+            for (at, byte) in bytes.0.iter().enumerate().filter(|(_, byte)| **byte != 0) {
+                match &mut last {
+                    Some((start, piece)) if at < *start + piece.len() + GAP => {
+                        piece.resize(at - *start, 0);
+                        piece.push(*byte);
+                    }
+                    _ => {
+                        let ended = last.replace((at, vec![*byte]));
+                        pieces.extend(ended.map(|(start, piece)| in_block(block, start, piece)));
+                    }
+                }
+            }
+            pieces.extend(last.map(|(start, piece)| in_block(block, start, piece)));
+        }
+        pieces
+    }
+}
 
 impl SparseBytes {
     /// The bytes from `offset` on.
@@ -74,6 +112,11 @@ impl SparseBytes {
     }
 }
 
+/// A piece with its offset.
+fn in_block(block: u64, start: usize, piece: Vec<u8>) -> (u64, Bytes) {
+    (block * BLOCK + start as u64, Bytes(piece))
+}
+
 /// A place in a block.
 struct Place {
     block: u64,
@@ -127,6 +170,18 @@ mod tests {
                 .collect();
             assert_eq!(bytes.read(0, 20_000), expected, "{offset} {length}");
         }
+    }
+
+    #[test]
+    fn a_file_holds_what_is_not_zero_and_gives_the_same_bytes_back() {
+        let mut bytes = SparseBytes::default();
+        bytes.write(4090, &[1; 12]);
+        bytes.write(8192, &[2, 0, 2]);
+        bytes.write(8192 + 512, &[3]);
+        let text = serde_json::to_string(&bytes).unwrap();
+        let pieces = r#"{"4090":"AQEBAQEB","4096":"AQEBAQEB","8192":"AgAC","8704":"Aw=="}"#;
+        assert_eq!(text, pieces);
+        assert_eq!(serde_json::from_str::<SparseBytes>(&text).unwrap(), bytes);
     }
 
     #[test]
