@@ -150,8 +150,13 @@ fn inspect(ends: &Ends) -> Option<Found> {
     })
 }
 
+/// The marks of known content that stand in the bytes: where, and their bytes.
+pub(crate) fn marks(bytes: &[u8]) -> Vec<(usize, &'static [u8])> {
+    signatures::all(bytes)
+}
+
 /// The first byte that an empty device would not have there; nothing when there is none.
-fn other_byte(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn other_byte(bytes: &[u8]) -> Option<usize> {
     let fill = match bytes.first() {
         Some(0xff) => 0xff,
         _ => 0x00,

@@ -64,6 +64,16 @@ impl FormatRecord {
     }
 }
 
+/// Whether a file of that name with these contents is a record as [`write`] makes it, and
+/// holds nothing else.
+pub(crate) fn is_record(file_name: &str, contents: &[u8]) -> bool {
+    let is_named = file_name.starts_with(NAME_START) && file_name.ends_with(NAME_END);
+    is_named
+        && serde_json::from_slice::<FormatRecord>(contents)
+            .and_then(|record| serde_json::to_vec(&record))
+            .is_ok_and(|written| written == contents)
+}
+
 fn seconds_since_1970() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.as_ref().map_or(0, Duration::as_secs)

@@ -6,6 +6,8 @@ use crate::cim::Cim;
 use crate::lock::KeptLocks;
 use crate::os::Os;
 use crate::path::HostPath;
+use crate::port::Carried;
+use crate::trace::{Output, Recorder};
 
 /// A Windows node: the two ports, and where the library keeps its records.
 ///
@@ -53,6 +55,15 @@ impl Host {
     #[must_use]
     pub fn map_cim(mut self, map: impl FnOnce(Arc<dyn Cim>) -> Arc<dyn Cim>) -> Self {
         self.cim = map(self.cim);
+        self
+    }
+
+    /// The same node with every port call written to a trace.
+    #[must_use]
+    pub fn recorded(mut self, output: &Arc<Output>) -> Self {
+        let recorder = Recorder::new(self.cim, self.os, output.clone());
+        let ports = Arc::new(Carried(recorder));
+        (self.cim, self.os) = (ports.clone(), ports);
         self
     }
 

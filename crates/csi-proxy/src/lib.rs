@@ -30,6 +30,7 @@ mod secret;
 pub mod smb;
 pub mod staging;
 pub mod system;
+pub mod trace;
 pub mod volume;
 #[cfg(windows)]
 pub mod windows;

@@ -9,12 +9,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cim::{CimAnswer, CimCall};
+use crate::cim::{Argument, CimAnswer, CimCall};
 use crate::clock::{Clock, Deadline};
 use crate::os::{
     DevicesAnswer, DevicesCall, FilesAnswer, FilesCall, LocksAnswer, LocksCall, MountPointsAnswer,
     MountPointsCall, VirtualDisksAnswer, VirtualDisksCall,
 };
+use crate::secret::Secret;
 
 /// What a port answers.
 pub type PortResult<T> = Result<T, PortError>;
@@ -231,6 +232,32 @@ impl Call {
             Self::VirtualDisks(call) => call.method().to_owned(),
             Self::Locks(call) => call.method().to_owned(),
         }
+    }
+
+    /// The same without secrets: `hide` answers the text that stands in the place of each
+    /// secret argument, whose name it is told.
+    #[must_use]
+    pub fn redacted(&self, mut hide: impl FnMut(&str, &Secret) -> String) -> Self {
+        let mut call = self.clone();
+        let mut redact = |name: &str, argument: &mut Argument| {
+            if let Argument::Secret { secret } = argument {
+                *argument = Argument::Text(hide(name, secret));
+            }
+        };
+        match &mut call {
+            Self::Cim(CimCall::Invoke(invoke)) => {
+                for (name, argument) in &mut invoke.arguments {
+                    redact(name, argument);
+                }
+            }
+            Self::Cim(CimCall::Query(query)) => {
+                for condition in &mut query.conditions {
+                    redact(&condition.property, &mut condition.value);
+                }
+            }
+            _ => {}
+        }
+        call
     }
 
     /// Makes the call on the ports of a node.

@@ -111,6 +111,19 @@ pub(super) fn at_end(bytes: &[u8], offset: u64) -> Option<Found> {
         .map(|(mark, place)| found(mark, offset, place))
 }
 
+/// Every mark that stands in the bytes, should they be the start of a device or its end:
+/// where, and its bytes.
+pub(super) fn all(bytes: &[u8]) -> Vec<(usize, &'static [u8])> {
+    let at_start = AT_START.iter().map(|mark| (mark, Some(mark.offset)));
+    let at_end = AT_END.iter().chain([&NTFS_BACKUP]);
+    let at_end = at_end.map(|mark| (mark, bytes.len().checked_sub(mark.offset)));
+    at_start
+        .chain(at_end)
+        .filter_map(|(mark, place)| Some((place?, mark.bytes)))
+        .filter(|(place, mark)| stands(bytes, *place, mark))
+        .collect()
+}
+
 fn stands(bytes: &[u8], place: usize, wanted: &[u8]) -> bool {
     bytes
         .get(place..)
