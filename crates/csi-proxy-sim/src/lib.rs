@@ -122,6 +122,7 @@ mod node;
 mod password;
 mod ports;
 mod process;
+pub mod replay;
 mod runtime;
 pub mod services;
 mod show;

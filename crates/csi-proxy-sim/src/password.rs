@@ -23,6 +23,11 @@ impl From<String> for Password {
 }
 
 impl Password {
+    /// The password itself, for the one place that puts another text there.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
     /// Its length in bytes.
     pub(crate) fn length(&self) -> usize {
         self.0.len()

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use csi_proxy::cim::CimCall;
 use csi_proxy::clock::Moment;
 use csi_proxy::port::{Call, CallId, PortError, PortResult};
 use serde::{Deserialize, Serialize};
@@ -182,19 +181,13 @@ impl Runtime {
 }
 
 fn without_secrets(call: &Call) -> Call {
-    let mut call = call.clone();
-    if let Call::Cim(CimCall::Invoke(invoke)) = &mut call {
-        for argument in invoke.arguments.values_mut() {
-            *argument = argument.redacted();
-        }
-    }
-    call
+    call.redacted(|_, _| "(hidden)".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use csi_proxy::Secret;
-    use csi_proxy::cim::{Invoke, Namespace};
+    use csi_proxy::cim::{CimCall, Invoke, Namespace};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 /// Reads `user:password`. In the user, `\` and `:` have a `\` before them; the password is
 /// what follows the first `:` that has none. Nothing if there is no such `:` or the user is
 /// not escaped right.
-pub(super) fn parse(text: &str) -> Option<(String, String)> {
+pub(crate) fn parse(text: &str) -> Option<(String, String)> {
     let mut user = String::new();
     let mut chars = text.chars();
     while let Some(char) = chars.next() {

@@ -104,7 +104,7 @@ impl Mapping {
 }
 
 /// Server and share of `\\server\share`, with or without a `\` at its end.
-fn share_of(remote_path: &str) -> Option<(&str, &str)> {
+pub(crate) fn share_of(remote_path: &str) -> Option<(&str, &str)> {
     let rest = remote_path.strip_prefix(r"\\")?;
     let (server, share) = rest.trim_end_matches('\\').split_once('\\')?;
     let named = !server.is_empty() && !share.is_empty() && !share.contains('\\');

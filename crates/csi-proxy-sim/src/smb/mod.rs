@@ -18,8 +18,9 @@ use crate::win32::{
     ERROR_NETNAME_DELETED,
 };
 
-pub(crate) use mapping::CLASSES;
+pub(crate) use credential::parse as parse_credential;
 pub use mapping::Mapping;
+pub(crate) use mapping::{CLASSES, share_of};
 
 /// SMB servers that the node can reach, and its mappings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

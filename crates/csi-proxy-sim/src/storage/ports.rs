@@ -39,6 +39,21 @@ impl Storage {
         device.ok_or_else(|| win32("CreateFileW", ERROR_FILE_NOT_FOUND))
     }
 
+    /// Puts bytes on a device by hand, as far as they lie on it. Nothing if there is no such
+    /// device.
+    pub(crate) fn put_bytes(&mut self, device: &DevicePath, offset: u64, bytes: &[u8]) {
+        let (disk, start, size) = match self.open(device) {
+            Ok(Device::Disk(disk)) => (disk.id, 0, disk.medium.size),
+            Ok(Device::Volume(disk, partition)) => (disk.id, partition.offset, partition.size),
+            Err(_) => return,
+        };
+        let left = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        if let Some((_, medium)) = self.found_mut(disk) {
+            let bytes = &bytes[..bytes.len().min(left)];
+            medium.bytes.write(start.saturating_add(offset), bytes);
+        }
+    }
+
     fn disk_at(&self, path: &str) -> Option<Found<'_>> {
         let prefix = r"\\.\PhysicalDrive";
         let is_number =
