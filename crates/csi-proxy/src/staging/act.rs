@@ -53,6 +53,9 @@ pub(super) fn act(
 /// the one that would destroy something. A disk can be read while it is offline or read-only;
 /// the volume of one that is offline cannot, and what it holds is not known yet.
 fn check(operation: &Operation<'_>, now: &Observed, request: &StageRequest) -> Result<()> {
+    if !now.layout_is_known() {
+        return Ok(());
+    }
     let disk = &now.disk;
     let name = disk.name();
     let empty_range = match (layout(disk, &now.partitions), &now.volume) {

@@ -69,6 +69,15 @@ impl Observed {
     }
 }
 
+impl Observed {
+    /// Whether what is seen of the partition table is all of it. No page says that Windows
+    /// shows the partitions of a disk that is offline, so none there may be several.
+    pub(super) fn layout_is_known(&self) -> bool {
+        let shown = self.disk.style == PartitionStyle::Raw || !self.partitions.is_empty();
+        shown || !self.disk.offline
+    }
+}
+
 /// The data partition that a stage uses, if the disk is one that it may use.
 pub(super) fn one_data_partition<'a>(
     disk: &DiskInfo,

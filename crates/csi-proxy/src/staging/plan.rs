@@ -80,22 +80,24 @@ pub(super) fn plan(
     if now.disk.boot || now.disk.system {
         return Err("it is a boot or system disk of the node".to_owned());
     }
-    let layout = layout(&now.disk, &now.partitions)?;
+    let layout = match now.layout_is_known() {
+        true => Some(layout(&now.disk, &now.partitions)?),
+        false => None,
+    };
     let once = |step: Step, waiting_for| match asked.contains(&step) {
         true => Plan::Advance(vec![Step::Wait(waiting_for)]),
         false => Plan::Advance(vec![step]),
     };
-    if request.read_only && matches!(layout, Layout::Raw | Layout::NoPartition) {
+    if request.read_only && matches!(layout, Some(Layout::Raw | Layout::NoPartition)) {
         return Err("it holds no volume, and a read-only stage makes none".to_owned());
     }
-    if now.disk.offline {
-        return match now.disk.offline_reason {
-            Some(REDUNDANT_PATH) => {
-                Err("it is offline because it is a redundant path to another disk".to_owned())
-            }
-            _ => Ok(once(Step::Online, "the disk's coming online")),
-        };
-    }
+    let layout = match (now.disk.offline, layout) {
+        (false, Some(layout)) => layout,
+        _ if now.disk.offline_reason == Some(REDUNDANT_PATH) => {
+            return Err("it is offline because it is a redundant path to another disk".to_owned());
+        }
+        _ => return Ok(once(Step::Online, "the disk's coming online")),
+    };
     if now.disk.read_only && !request.read_only {
         return match asked.contains(&Step::ClearReadOnly) {
             true => Err("its read-only flag came back after it was cleared".to_owned()),

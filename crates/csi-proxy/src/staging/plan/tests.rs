@@ -204,6 +204,31 @@ fn c05_an_offline_disk_is_brought_online_once_and_then_waited_for() {
     assert!(matches!(waiting[..], [Step::Wait(_)]));
 }
 
+/// Windows may not show the partitions of a disk that is offline.
+#[test]
+fn c05_an_offline_disk_without_partitions_is_judged_once_it_is_online() {
+    for style in [PartitionStyle::Gpt, PartitionStyle::Mbr] {
+        let now = |offline, partitions| Observed {
+            disk: DiskInfo {
+                style,
+                offline,
+                ..disk()
+            },
+            partitions,
+            ..raw()
+        };
+        assert!(!now(true, vec![]).layout_is_known());
+        for request in [request(), for_reading()] {
+            let online = (vec![Step::Online], false);
+            assert_eq!(steps(&now(true, vec![]), &request, &[]), online);
+            let foreign = now(true, vec![linux(1)]);
+            assert!(refused(&foreign, &request, &[]).contains("no data partition"));
+        }
+        let refused = refused(&now(false, vec![]), &for_reading(), &[Step::Online]);
+        assert!(refused.contains("holds no"), "{refused}");
+    }
+}
+
 #[test]
 fn a_redundant_path_is_never_brought_online() {
     let now = Observed {
