@@ -274,7 +274,7 @@ fn what_was_there_at_the_start_and_is_in_no_snapshot_is_taken_from_the_calls() {
         );
         let at = At::path(&path(r"C:\var\lib\kubelet"));
         host.os().list(&at, NEVER).unwrap();
-        host.system().get_bios_serial_number(NEVER).unwrap();
+        host.system().bios_serial_number(NEVER).unwrap();
     });
     let replay = replay(&Trace::parse(&text).unwrap()).unwrap();
     assert_eq!(replay.differences, []);

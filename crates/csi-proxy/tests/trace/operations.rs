@@ -225,7 +225,7 @@ fn targets(host: &Host) {
     iscsi
         .connect_target(&portal, &target, &one_way, Never)
         .unwrap();
-    iscsi.get_target_disks(&target, Never).unwrap();
+    iscsi.target_disks(&target, Never).unwrap();
     iscsi.disconnect_target(&target, Never).unwrap();
     iscsi
         .set_mutual_chap_secret(&secret(MUTUAL_SECRET), Never)
@@ -243,12 +243,12 @@ fn targets(host: &Host) {
 
 fn services(host: &Host) {
     let system = host.system();
-    system.get_bios_serial_number(Never).unwrap();
-    system.get_service("base", Never).unwrap();
+    system.bios_serial_number(Never).unwrap();
+    system.service("base", Never).unwrap();
     system.stop_service("base", false, Never).unwrap_err();
     system.stop_service("base", true, Never).unwrap();
     system.start_service("above", Never).unwrap();
-    system.get_service("none", Never).unwrap_err();
+    system.service("none", Never).unwrap_err();
 }
 
 /// What is written of a trace.
