@@ -17,7 +17,7 @@ use crate::proto::{
     controller_get_volume_response, controller_service_capability, list_volumes_response,
     validate_volume_capabilities_response,
 };
-use crate::validate::{Fields, reachable};
+use crate::validate::{Fields, reachable, shown};
 
 /// What the service offers.
 const OFFERS: [Rpc; 6] = [
@@ -42,18 +42,21 @@ impl Controller for Plugin {
         request: Request<CreateVolumeRequest>,
     ) -> Result<Response<CreateVolumeResponse>, Status> {
         const OPERATION: &str = "CreateVolume";
-        let create = read_create(OPERATION, request.get_ref(), self.driver.info())?;
-        let id = offered(&*self.driver, OPERATION)?.volume_id(&create.name);
-        let volume = self
-            .for_volume(OPERATION, &id, &request, move |driver, deadline| {
-                let controller = offered(driver, OPERATION)?;
-                controller.check_parameters(&create.parameters, &create.capabilities)?;
-                controller.create(&create, deadline)
+        self.answer(OPERATION, async {
+            let create = read_create(OPERATION, request.get_ref(), self.driver.info())?;
+            let id = offered(&*self.driver, OPERATION)?.volume_id(&create.name);
+            let volume = self
+                .for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                    let controller = offered(driver, OPERATION)?;
+                    controller.check_parameters(&create.parameters, &create.capabilities)?;
+                    controller.create(&create, deadline)
+                })
+                .await?;
+            Ok(CreateVolumeResponse {
+                volume: Some(message(volume, self.driver.info())),
             })
-            .await?;
-        Ok(Response::new(CreateVolumeResponse {
-            volume: Some(message(volume, self.driver.info())),
-        }))
+        })
+        .await
     }
 
     /// A volume that does not exist is deleted; one in use is FailedPrecondition.
@@ -62,13 +65,16 @@ impl Controller for Plugin {
         request: Request<DeleteVolumeRequest>,
     ) -> Result<Response<DeleteVolumeResponse>, Status> {
         const OPERATION: &str = "DeleteVolume";
-        let id = Fields(OPERATION).text("volume_id", &request.get_ref().volume_id)?;
-        let volume = id.clone();
-        self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
-            offered(driver, OPERATION)?.delete(&volume, deadline)
+        self.answer(OPERATION, async {
+            let id = Fields(OPERATION).text("volume_id", &request.get_ref().volume_id)?;
+            let volume = id.clone();
+            self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                offered(driver, OPERATION)?.delete(&volume, deadline)
+            })
+            .await?;
+            Ok(DeleteVolumeResponse {})
         })
-        .await?;
-        Ok(Response::new(DeleteVolumeResponse {}))
+        .await
     }
 
     /// Confirms only when all capabilities, the context and the parameters are supported;
@@ -79,16 +85,17 @@ impl Controller for Plugin {
         request: Request<ValidateVolumeCapabilitiesRequest>,
     ) -> Result<Response<ValidateVolumeCapabilitiesResponse>, Status> {
         const OPERATION: &str = "ValidateVolumeCapabilities";
-        let fields = Fields(OPERATION);
-        let (metadata, _, request) = request.into_parts();
-        let id = fields.text("volume_id", &request.volume_id)?;
-        if request.volume_capabilities.is_empty() {
-            let error = fields.wrong("volume_capabilities", "is missing");
-            return Err(error.into());
-        }
-        let volume = id.clone();
-        let answer = self
-            .reading(
+        self.answer(OPERATION, async {
+            let fields = Fields(OPERATION);
+            let (metadata, _, request) = request.into_parts();
+            let id = fields.text("volume_id", &request.volume_id)?;
+            if request.volume_capabilities.is_empty() {
+                return Err(fields.wrong("volume_capabilities", "is missing"));
+            }
+            fields.map("volume_context", &request.volume_context)?;
+            fields.map("parameters", &request.parameters)?;
+            let volume = id.clone();
+            self.reading(
                 OPERATION,
                 &format!("volume {id}"),
                 &metadata,
@@ -97,15 +104,16 @@ impl Controller for Plugin {
                     controller.get(&volume, deadline)?;
                     let wanted = fields.capabilities(&request.volume_capabilities);
                     let supported = wanted.and_then(|wanted| {
-                        controller.check_parameters(&request.volume_context, &wanted)?;
+                        controller.check_context(&request.volume_context, &wanted)?;
                         controller.check_parameters(&request.parameters, &wanted)?;
                         no_mutable(fields, &request.mutable_parameters)
                     });
                     Ok(confirm(request, supported))
                 },
             )
-            .await?;
-        Ok(Response::new(answer))
+            .await
+        })
+        .await
     }
 
     /// In the order of the ids. A token that this plugin did not give is Aborted, as CSI
@@ -115,36 +123,39 @@ impl Controller for Plugin {
         request: Request<ListVolumesRequest>,
     ) -> Result<Response<ListVolumesResponse>, Status> {
         const OPERATION: &str = "ListVolumes";
-        let page = read_page(OPERATION, request.get_ref())?;
-        let listing = self
-            .reading(
-                OPERATION,
-                "volumes",
-                request.metadata(),
-                move |driver, deadline| offered(driver, OPERATION)?.list(&page, deadline),
-            )
-            .await?;
-        let last = listing.volumes.last().map(|volume| volume.id.clone());
-        let next_token = match last {
-            Some(id) if listing.more => format!("{AFTER}{id}"),
-            _ => String::new(),
-        };
-        let info = self.driver.info();
-        let entries = listing
-            .volumes
-            .into_iter()
-            .map(|volume| list_volumes_response::Entry {
-                status: Some(list_volumes_response::VolumeStatus {
-                    published_node_ids: nodes(&volume, info),
-                    volume_condition: Some(condition(&volume.condition)),
-                }),
-                volume: Some(message(volume, info)),
+        self.answer(OPERATION, async {
+            let page = read_page(OPERATION, request.get_ref())?;
+            let listing = self
+                .reading(
+                    OPERATION,
+                    "volumes",
+                    request.metadata(),
+                    move |driver, deadline| offered(driver, OPERATION)?.list(&page, deadline),
+                )
+                .await?;
+            let last = listing.volumes.last().map(|volume| volume.id.clone());
+            let next_token = match last {
+                Some(id) if listing.more => format!("{AFTER}{id}"),
+                _ => String::new(),
+            };
+            let info = self.driver.info();
+            let entries = listing
+                .volumes
+                .into_iter()
+                .map(|volume| list_volumes_response::Entry {
+                    status: Some(list_volumes_response::VolumeStatus {
+                        published_node_ids: nodes(&volume, info),
+                        volume_condition: Some(condition(&volume.condition)),
+                    }),
+                    volume: Some(message(volume, info)),
+                })
+                .collect();
+            Ok(ListVolumesResponse {
+                entries,
+                next_token,
             })
-            .collect();
-        Ok(Response::new(ListVolumesResponse {
-            entries,
-            next_token,
-        }))
+        })
+        .await
     }
 
     /// The capacity for volumes with the capabilities, the parameters and the place that are
@@ -154,32 +165,36 @@ impl Controller for Plugin {
         request: Request<GetCapacityRequest>,
     ) -> Result<Response<GetCapacityResponse>, Status> {
         const OPERATION: &str = "GetCapacity";
-        let (metadata, _, request) = request.into_parts();
-        let place = request.accessible_topology.as_slice();
-        let here = reachable(place, &self.driver.info().topology);
-        let wanted = &request.volume_capabilities;
-        let wanted = match wanted.is_empty() {
-            true => Some(Vec::new()),
-            false => Fields(OPERATION).capabilities(wanted).ok(),
-        };
-        let usable = wanted.is_some();
-        let capacity = self
-            .reading(OPERATION, "capacity", &metadata, move |driver, deadline| {
-                let controller = offered(driver, OPERATION)?;
-                let wanted = wanted.as_deref().unwrap_or_default();
-                controller.check_parameters(&request.parameters, wanted)?;
-                controller.capacity(deadline)
+        self.answer(OPERATION, async {
+            let (metadata, _, request) = request.into_parts();
+            Fields(OPERATION).map("parameters", &request.parameters)?;
+            let place = request.accessible_topology.as_slice();
+            let here = reachable(place, &self.driver.info().topology);
+            let wanted = &request.volume_capabilities;
+            let wanted = match wanted.is_empty() {
+                true => Some(Vec::new()),
+                false => Fields(OPERATION).capabilities(wanted).ok(),
+            };
+            let usable = wanted.is_some();
+            let capacity = self
+                .reading(OPERATION, "capacity", &metadata, move |driver, deadline| {
+                    let controller = offered(driver, OPERATION)?;
+                    let wanted = wanted.as_deref().unwrap_or_default();
+                    controller.check_parameters(&request.parameters, wanted)?;
+                    controller.capacity(deadline)
+                })
+                .await?;
+            let available = match here && usable {
+                true => capacity.available,
+                false => 0,
+            };
+            Ok(GetCapacityResponse {
+                available_capacity: int64(available),
+                maximum_volume_size: Some(int64(capacity.maximum.min(available))),
+                minimum_volume_size: Some(int64(capacity.minimum)),
             })
-            .await?;
-        let available = match here && usable {
-            true => capacity.available,
-            false => 0,
-        };
-        Ok(Response::new(GetCapacityResponse {
-            available_capacity: int64(available),
-            maximum_volume_size: Some(int64(capacity.maximum.min(available))),
-            minimum_volume_size: Some(int64(capacity.minimum)),
-        }))
+        })
+        .await
     }
 
     /// What of this service can be called.
@@ -187,35 +202,41 @@ impl Controller for Plugin {
         &self,
         _: Request<ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<ControllerGetCapabilitiesResponse>, Status> {
-        let capabilities = OFFERS.map(|rpc| ControllerServiceCapability {
-            r#type: Some(controller_service_capability::Type::Rpc(
-                controller_service_capability::Rpc { r#type: rpc.into() },
-            )),
-        });
-        Ok(Response::new(ControllerGetCapabilitiesResponse {
-            capabilities: capabilities.into(),
-        }))
+        self.answer("ControllerGetCapabilities", async {
+            let capabilities = OFFERS.map(|rpc| ControllerServiceCapability {
+                r#type: Some(controller_service_capability::Type::Rpc(
+                    controller_service_capability::Rpc { r#type: rpc.into() },
+                )),
+            });
+            Ok(ControllerGetCapabilitiesResponse {
+                capabilities: capabilities.into(),
+            })
+        })
+        .await
     }
 
     /// Offline only: a volume in use is FailedPrecondition. A size that is there already is
-    /// success; one that cannot be had is OutOfRange. The node grows partition and file
-    /// system afterwards.
+    /// success; one that no volume can have is OutOfRange, no room here is ResourceExhausted.
+    /// The node grows partition and file system afterwards.
     async fn controller_expand_volume(
         &self,
         request: Request<ControllerExpandVolumeRequest>,
     ) -> Result<Response<ControllerExpandVolumeResponse>, Status> {
         const OPERATION: &str = "ControllerExpandVolume";
-        let (id, range) = read_expand(OPERATION, request.get_ref())?;
-        let volume = id.clone();
-        let size = self
-            .for_volume(OPERATION, &id, &request, move |driver, deadline| {
-                offered(driver, OPERATION)?.grow(&volume, range, deadline)
+        self.answer(OPERATION, async {
+            let (id, range) = read_expand(OPERATION, request.get_ref())?;
+            let volume = id.clone();
+            let size = self
+                .for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                    offered(driver, OPERATION)?.grow(&volume, range, deadline)
+                })
+                .await?;
+            Ok(ControllerExpandVolumeResponse {
+                capacity_bytes: int64(size),
+                node_expansion_required: true,
             })
-            .await?;
-        Ok(Response::new(ControllerExpandVolumeResponse {
-            capacity_bytes: int64(size),
-            node_expansion_required: true,
-        }))
+        })
+        .await
     }
 
     /// A volume, where it is in use, and how it is.
@@ -224,24 +245,27 @@ impl Controller for Plugin {
         request: Request<ControllerGetVolumeRequest>,
     ) -> Result<Response<ControllerGetVolumeResponse>, Status> {
         const OPERATION: &str = "ControllerGetVolume";
-        let id = Fields(OPERATION).text("volume_id", &request.get_ref().volume_id)?;
-        let asked = id.clone();
-        let volume = self
-            .reading(
-                OPERATION,
-                &format!("volume {id}"),
-                request.metadata(),
-                move |driver, deadline| offered(driver, OPERATION)?.get(&asked, deadline),
-            )
-            .await?;
-        let info = self.driver.info();
-        Ok(Response::new(ControllerGetVolumeResponse {
-            status: Some(controller_get_volume_response::VolumeStatus {
-                published_node_ids: nodes(&volume, info),
-                volume_condition: Some(condition(&volume.condition)),
-            }),
-            volume: Some(message(volume, info)),
-        }))
+        self.answer(OPERATION, async {
+            let id = Fields(OPERATION).text("volume_id", &request.get_ref().volume_id)?;
+            let asked = id.clone();
+            let volume = self
+                .reading(
+                    OPERATION,
+                    &format!("volume {id}"),
+                    request.metadata(),
+                    move |driver, deadline| offered(driver, OPERATION)?.get(&asked, deadline),
+                )
+                .await?;
+            let info = self.driver.info();
+            Ok(ControllerGetVolumeResponse {
+                status: Some(controller_get_volume_response::VolumeStatus {
+                    published_node_ids: nodes(&volume, info),
+                    volume_condition: Some(condition(&volume.condition)),
+                }),
+                volume: Some(message(volume, info)),
+            })
+        })
+        .await
     }
 }
 
@@ -295,7 +319,7 @@ fn no_mutable(
     match parameters.keys().next() {
         None => Ok(()),
         Some(key) => {
-            let detail = format!("{key:?}: no parameter can be changed later");
+            let detail = format!("{}: no parameter can be changed later", shown(key));
             Err(fields.wrong("mutable_parameters", detail))
         }
     }
@@ -320,7 +344,10 @@ fn read_page(operation: &'static str, request: &ListVolumesRequest) -> csi_proxy
 fn read_token(operation: &'static str, token: &str) -> csi_proxy::Result<String> {
     let id = token.strip_prefix(AFTER).filter(|id| !id.is_empty());
     id.map(str::to_owned).ok_or_else(|| {
-        let detail = format!("{token:?} is no token of this plugin; list from the start");
+        let detail = format!(
+            "{} is no token of this plugin; list from the start",
+            shown(token)
+        );
         Error::new(
             ErrorKind::Aborted,
             operation,
@@ -362,7 +389,8 @@ fn confirm(
         },
         Err(error) => ValidateVolumeCapabilitiesResponse {
             confirmed: None,
-            message: error.to_string(),
+            // Cut as an error is, since it may quote a long request.
+            message: Status::from(error).message().to_owned(),
         },
     }
 }

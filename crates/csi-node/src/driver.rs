@@ -52,11 +52,18 @@ pub trait ControllerDriver: Send + Sync {
     /// The id of the volume with this name, whether it exists or not.
     fn volume_id(&self, name: &str) -> String;
 
-    /// Whether all parameters (or the volume context made from them) are known and right, and
-    /// contradict none of the capabilities, of which there may be none.
+    /// Whether all parameters are known and right, and contradict none of the capabilities,
+    /// of which there may be none.
     fn check_parameters(
         &self,
         parameters: &BTreeMap<String, String>,
+        capabilities: &[Capability],
+    ) -> Result<()>;
+
+    /// The same of a volume context, which was made from parameters.
+    fn check_context(
+        &self,
+        context: &BTreeMap<String, String>,
         capabilities: &[Capability],
     ) -> Result<()>;
 

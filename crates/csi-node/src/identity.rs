@@ -17,11 +17,14 @@ impl Identity for Plugin {
         &self,
         _: Request<GetPluginInfoRequest>,
     ) -> Result<Response<GetPluginInfoResponse>, Status> {
-        Ok(Response::new(GetPluginInfoResponse {
-            name: self.driver.info().name.clone(),
-            vendor_version: env!("CARGO_PKG_VERSION").to_owned(),
-            manifest: [].into(),
-        }))
+        self.answer("GetPluginInfo", async {
+            Ok(GetPluginInfoResponse {
+                name: self.driver.info().name.clone(),
+                vendor_version: env!("CARGO_PKG_VERSION").to_owned(),
+                manifest: [].into(),
+            })
+        })
+        .await
     }
 
     /// The services there are. A driver that makes volumes makes them on its own node, and
@@ -30,29 +33,31 @@ impl Identity for Plugin {
         &self,
         _: Request<GetPluginCapabilitiesRequest>,
     ) -> Result<Response<GetPluginCapabilitiesResponse>, Status> {
-        let mut capabilities = Vec::new();
-        if self.driver.controller().is_some() {
-            capabilities.push(service(service::Type::ControllerService));
-            let offline = volume_expansion::Type::Offline.into();
-            capabilities.push(Type::VolumeExpansion(VolumeExpansion { r#type: offline }));
-        }
-        if !self.driver.info().topology.is_empty() {
-            capabilities.push(service(service::Type::VolumeAccessibilityConstraints));
-        }
-        let capabilities = capabilities
-            .into_iter()
-            .map(|capability| PluginCapability {
-                r#type: Some(capability),
-            })
-            .collect();
-        Ok(Response::new(GetPluginCapabilitiesResponse {
-            capabilities,
-        }))
+        self.answer("GetPluginCapabilities", async {
+            let mut capabilities = Vec::new();
+            if self.driver.controller().is_some() {
+                capabilities.push(service(service::Type::ControllerService));
+                let offline = volume_expansion::Type::Offline.into();
+                capabilities.push(Type::VolumeExpansion(VolumeExpansion { r#type: offline }));
+            }
+            if !self.driver.info().topology.is_empty() {
+                capabilities.push(service(service::Type::VolumeAccessibilityConstraints));
+            }
+            let capabilities = capabilities
+                .into_iter()
+                .map(|capability| PluginCapability {
+                    r#type: Some(capability),
+                })
+                .collect();
+            Ok(GetPluginCapabilitiesResponse { capabilities })
+        })
+        .await
     }
 
     /// Ready from the first call on: nothing has to be prepared.
     async fn probe(&self, _: Request<ProbeRequest>) -> Result<Response<ProbeResponse>, Status> {
-        Ok(Response::new(ProbeResponse { ready: Some(true) }))
+        self.answer("Probe", async { Ok(ProbeResponse { ready: Some(true) }) })
+            .await
     }
 }
 

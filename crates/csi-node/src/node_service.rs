@@ -36,13 +36,16 @@ impl Node for Plugin {
         request: Request<NodeStageVolumeRequest>,
     ) -> Result<Response<NodeStageVolumeResponse>, Status> {
         const OPERATION: &str = "NodeStageVolume";
-        let stage = read_stage(OPERATION, request.get_ref())?;
-        let id = stage.volume_id.clone();
-        self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
-            driver.stage(&stage, deadline)
+        self.answer(OPERATION, async {
+            let stage = read_stage(OPERATION, request.get_ref())?;
+            let id = stage.volume_id.clone();
+            self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                driver.stage(&stage, deadline)
+            })
+            .await?;
+            Ok(NodeStageVolumeResponse {})
         })
-        .await?;
-        Ok(Response::new(NodeStageVolumeResponse {}))
+        .await
     }
 
     /// After all unpublishes. A volume that is not staged at the path is success.
@@ -51,13 +54,16 @@ impl Node for Plugin {
         request: Request<NodeUnstageVolumeRequest>,
     ) -> Result<Response<NodeUnstageVolumeResponse>, Status> {
         const OPERATION: &str = "NodeUnstageVolume";
-        let unstage = read_unstage(OPERATION, request.get_ref())?;
-        let id = unstage.volume_id.clone();
-        self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
-            driver.unstage(&unstage, deadline)
+        self.answer(OPERATION, async {
+            let unstage = read_unstage(OPERATION, request.get_ref())?;
+            let id = unstage.volume_id.clone();
+            self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                driver.unstage(&unstage, deadline)
+            })
+            .await?;
+            Ok(NodeUnstageVolumeResponse {})
         })
-        .await?;
-        Ok(Response::new(NodeUnstageVolumeResponse {}))
+        .await
     }
 
     /// For each pod. A volume that is not staged, or staged for another use, is
@@ -67,13 +73,16 @@ impl Node for Plugin {
         request: Request<NodePublishVolumeRequest>,
     ) -> Result<Response<NodePublishVolumeResponse>, Status> {
         const OPERATION: &str = "NodePublishVolume";
-        let publish = read_publish(OPERATION, request.get_ref())?;
-        let id = publish.volume_id.clone();
-        self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
-            driver.publish(&publish, deadline)
+        self.answer(OPERATION, async {
+            let publish = read_publish(OPERATION, request.get_ref())?;
+            let id = publish.volume_id.clone();
+            self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                driver.publish(&publish, deadline)
+            })
+            .await?;
+            Ok(NodePublishVolumeResponse {})
         })
-        .await?;
-        Ok(Response::new(NodePublishVolumeResponse {}))
+        .await
     }
 
     /// Removes what publish made at the path; nothing there is success.
@@ -82,13 +91,16 @@ impl Node for Plugin {
         request: Request<NodeUnpublishVolumeRequest>,
     ) -> Result<Response<NodeUnpublishVolumeResponse>, Status> {
         const OPERATION: &str = "NodeUnpublishVolume";
-        let unpublish = read_unpublish(OPERATION, request.get_ref())?;
-        let id = unpublish.volume_id.clone();
-        self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
-            driver.unpublish(&unpublish, deadline)
+        self.answer(OPERATION, async {
+            let unpublish = read_unpublish(OPERATION, request.get_ref())?;
+            let id = unpublish.volume_id.clone();
+            self.for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                driver.unpublish(&unpublish, deadline)
+            })
+            .await?;
+            Ok(NodeUnpublishVolumeResponse {})
         })
-        .await?;
-        Ok(Response::new(NodeUnpublishVolumeResponse {}))
+        .await
     }
 
     /// The path must be where this volume is staged or published, otherwise NotFound.
@@ -97,23 +109,26 @@ impl Node for Plugin {
         request: Request<NodeGetVolumeStatsRequest>,
     ) -> Result<Response<NodeGetVolumeStatsResponse>, Status> {
         const OPERATION: &str = "NodeGetVolumeStats";
-        let fields = Fields(OPERATION);
-        let (metadata, _, request) = request.into_parts();
-        let at = read_at(fields, &request.volume_id, &request.volume_path)
-            .and_then(|at| optional_path(fields, &request.staging_target_path).map(|()| at))?;
-        let id = at.volume_id.clone();
-        let stats = self
-            .reading(
-                OPERATION,
-                &format!("volume {id}"),
-                &metadata,
-                move |driver, deadline| driver.stats(&at, deadline),
-            )
-            .await?;
-        Ok(Response::new(NodeGetVolumeStatsResponse {
-            usage: vec![usage(&stats)],
-            volume_condition: Some(condition(&stats.condition)),
-        }))
+        self.answer(OPERATION, async {
+            let fields = Fields(OPERATION);
+            let (metadata, _, request) = request.into_parts();
+            let at = read_at(fields, &request.volume_id, &request.volume_path)
+                .and_then(|at| optional_path(fields, &request.staging_target_path).map(|()| at))?;
+            let id = at.volume_id.clone();
+            let stats = self
+                .reading(
+                    OPERATION,
+                    &format!("volume {id}"),
+                    &metadata,
+                    move |driver, deadline| driver.stats(&at, deadline),
+                )
+                .await?;
+            Ok(NodeGetVolumeStatsResponse {
+                usage: vec![usage(&stats)],
+                volume_condition: Some(condition(&stats.condition)),
+            })
+        })
+        .await
     }
 
     /// After the Controller has grown the volume: grows partition and file system to it. The
@@ -123,16 +138,19 @@ impl Node for Plugin {
         request: Request<NodeExpandVolumeRequest>,
     ) -> Result<Response<NodeExpandVolumeResponse>, Status> {
         const OPERATION: &str = "NodeExpandVolume";
-        let expand = read_node_expand(OPERATION, request.get_ref())?;
-        let id = expand.at.volume_id.clone();
-        let size = self
-            .for_volume(OPERATION, &id, &request, move |driver, deadline| {
-                driver.expand(&expand, deadline)
+        self.answer(OPERATION, async {
+            let expand = read_node_expand(OPERATION, request.get_ref())?;
+            let id = expand.at.volume_id.clone();
+            let size = self
+                .for_volume(OPERATION, &id, &request, move |driver, deadline| {
+                    driver.expand(&expand, deadline)
+                })
+                .await?;
+            Ok(NodeExpandVolumeResponse {
+                capacity_bytes: int64(size),
             })
-            .await?;
-        Ok(Response::new(NodeExpandVolumeResponse {
-            capacity_bytes: int64(size),
-        }))
+        })
+        .await
     }
 
     /// What of this service can be called.
@@ -140,14 +158,17 @@ impl Node for Plugin {
         &self,
         _: Request<NodeGetCapabilitiesRequest>,
     ) -> Result<Response<NodeGetCapabilitiesResponse>, Status> {
-        let capabilities = OFFERS.map(|rpc| NodeServiceCapability {
-            r#type: Some(node_service_capability::Type::Rpc(
-                node_service_capability::Rpc { r#type: rpc.into() },
-            )),
-        });
-        Ok(Response::new(NodeGetCapabilitiesResponse {
-            capabilities: capabilities.into(),
-        }))
+        self.answer("NodeGetCapabilities", async {
+            let capabilities = OFFERS.map(|rpc| NodeServiceCapability {
+                r#type: Some(node_service_capability::Type::Rpc(
+                    node_service_capability::Rpc { r#type: rpc.into() },
+                )),
+            });
+            Ok(NodeGetCapabilitiesResponse {
+                capabilities: capabilities.into(),
+            })
+        })
+        .await
     }
 
     /// The name of the node, and where its volumes can be used from.
@@ -155,15 +176,18 @@ impl Node for Plugin {
         &self,
         _: Request<NodeGetInfoRequest>,
     ) -> Result<Response<NodeGetInfoResponse>, Status> {
-        let info = self.driver.info();
-        let topology = (!info.topology.is_empty()).then(|| Topology {
-            segments: info.topology.clone(),
-        });
-        Ok(Response::new(NodeGetInfoResponse {
-            node_id: info.node_id.clone(),
-            max_volumes_per_node: info.max_volumes,
-            accessible_topology: topology,
-        }))
+        self.answer("NodeGetInfo", async {
+            let info = self.driver.info();
+            let topology = (!info.topology.is_empty()).then(|| Topology {
+                segments: info.topology.clone(),
+            });
+            Ok(NodeGetInfoResponse {
+                node_id: info.node_id.clone(),
+                max_volumes_per_node: info.max_volumes,
+                accessible_topology: topology,
+            })
+        })
+        .await
     }
 }
 

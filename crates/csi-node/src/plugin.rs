@@ -1,14 +1,14 @@
 //! A plugin: a driver behind the three CSI services.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use csi_proxy::Result;
 use csi_proxy::clock::{Clock, Deadline};
 use prost::Message;
-use tonic::Request;
 use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
+use tonic::{Code, Request, Response, Status};
 
 use crate::driver::Driver;
 use crate::jobs::{Call, Jobs};
@@ -73,6 +73,31 @@ impl Plugin {
         self.jobs.drain().await;
     }
 
+    /// The door by which every answer leaves: one line in the log for each request, and an
+    /// error as a gRPC status. The line has what the caller is told, which shows no secret
+    /// and is cut where the request is long.
+    pub(crate) async fn answer<T>(
+        &self,
+        method: &'static str,
+        answer: impl Future<Output = Result<T>>,
+    ) -> std::result::Result<Response<T>, Status> {
+        let began = Instant::now();
+        let answer = answer.await;
+        let duration = began.elapsed();
+        match answer {
+            Ok(message) => {
+                tracing::debug!(method, code = ?Code::Ok, ?duration, "done");
+                Ok(Response::new(message))
+            }
+            Err(error) => {
+                let status = Status::from(error);
+                let (code, refusal) = (status.code(), status.message());
+                tracing::warn!(method, ?code, ?duration, "{refusal}");
+                Err(status)
+            }
+        }
+    }
+
     /// Does `work` as the only one for a volume; the same request again joins it.
     pub(crate) async fn for_volume<R: Message, T: Clone + Send + Sync + 'static>(
         &self,
@@ -80,18 +105,17 @@ impl Plugin {
         volume: &str,
         request: &Request<R>,
         work: impl FnOnce(&dyn Driver, Deadline) -> Result<T> + Send + 'static,
-    ) -> std::result::Result<T, tonic::Status> {
+    ) -> Result<T> {
         let call = Call {
             operation,
             request: request.get_ref().encode_to_vec(),
         };
+        tracing::debug!(method = operation, volume, "begun or joined");
         let deadline = self.deadline(request.metadata());
         let work = self.work(work);
-        let answer = self
-            .jobs
+        self.jobs
             .for_volume(volume, call, self.clock(), deadline, work)
-            .await;
-        self.answer(operation, volume, answer)
+            .await
     }
 
     /// Does `work` that changes nothing.
@@ -101,14 +125,12 @@ impl Plugin {
         object: &str,
         metadata: &MetadataMap,
         work: impl FnOnce(&dyn Driver, Deadline) -> Result<T> + Send + 'static,
-    ) -> std::result::Result<T, tonic::Status> {
+    ) -> Result<T> {
         let deadline = self.deadline(metadata);
         let work = self.work(work);
-        let answer = self
-            .jobs
+        self.jobs
             .reading(operation, object, self.clock(), deadline, work)
-            .await;
-        self.answer(operation, object, answer)
+            .await
     }
 
     fn work<T>(
@@ -119,24 +141,6 @@ impl Plugin {
         move || {
             let deadline = driver.host().os().deadline_in(limit);
             work(&*driver, deadline)
-        }
-    }
-
-    fn answer<T>(
-        &self,
-        operation: &'static str,
-        object: &str,
-        answer: Result<T>,
-    ) -> std::result::Result<T, tonic::Status> {
-        match answer {
-            Ok(value) => {
-                tracing::debug!(operation, object, "done");
-                Ok(value)
-            }
-            Err(error) => {
-                tracing::warn!(operation, object, kind = ?error.kind(), "{error}");
-                Err(error.into())
-            }
         }
     }
 

@@ -16,6 +16,9 @@ const TEXT_LIMIT: usize = 128;
 /// CSI's limit for all keys and values of a map together, in bytes.
 const MAP_LIMIT: usize = 4096;
 
+/// The most characters of a value that an error shows.
+const SHOWN: usize = 200;
+
 /// The request whose fields are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields(pub(crate) &'static str);
@@ -48,7 +51,10 @@ impl Fields {
         if text.is_empty() {
             return Err(self.wrong(field, "is missing"));
         }
-        let path = HostPath::from_kubelet(text).map_err(|error| self.wrong(field, error))?;
+        let path = HostPath::from_kubelet(text).map_err(|error| {
+            let (path, reason) = (shown(text), error.reason);
+            self.wrong(field, format!("the path {path} {reason}"))
+        })?;
         match path.file_name() {
             Some(_) => Ok(path),
             None => Err(self.wrong(field, format!("{path} is a whole drive"))),
@@ -117,7 +123,9 @@ impl Fields {
             }
         };
         if !mount.mount_flags.is_empty() {
-            let detail = format!("{:?}: Windows has no mount flags", mount.mount_flags);
+            let flags: Vec<_> = mount.mount_flags.iter().map(String::as_str).collect();
+            let flags = shown(&flags.join(","));
+            let detail = format!("{flags}: Windows has no mount flags");
             return Err(self.wrong(&format!("{field}.mount.mount_flags"), detail));
         }
         if !mount.volume_mount_group.is_empty() {
@@ -150,7 +158,7 @@ impl Fields {
     /// A file system by its name, in any case.
     pub(crate) fn fs_type(self, field: &str, name: &str) -> Result<FileSystem> {
         FileSystem::named(name)
-            .ok_or_else(|| self.wrong(field, format!("{name:?}, expected ntfs or refs")))
+            .ok_or_else(|| self.wrong(field, format!("{}, expected ntfs or refs", shown(name))))
     }
 
     /// A size; without a range there is no wish.
@@ -176,6 +184,22 @@ impl Fields {
             Err(_) => Err(self.wrong(field, format!("{bytes}, expected a number of bytes"))),
         }
     }
+}
+
+/// A value as an error shows it, quoted.
+pub(crate) fn shown(value: &str) -> String {
+    format!("\"{}\"", cut(value))
+}
+
+/// A text as an error shows it: without control characters, and cut where it is long, so that
+/// what was expected instead is told in any case.
+pub(crate) fn cut(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN).collect();
+    let more = match start.len() == text.len() {
+        true => String::new(),
+        false => format!("… ({} bytes)", text.len()),
+    };
+    format!("{}{more}", start.escape_debug())
 }
 
 /// Whether one of the places is where `here` is; no places at all are everywhere.

@@ -261,7 +261,11 @@ fn a_full_pool_is_resource_exhausted_and_a_size_beyond_its_limit_out_of_range() 
     let error = rig.create("b", 4 * GIB).unwrap_err();
     assert_eq!(error.code(), Code::OutOfRange);
     assert_eq!(rig.create("b", GIB).unwrap().capacity_bytes, GIB);
-    assert_eq!(rig.grow("b", GIB + 1).unwrap_err().code(), Code::OutOfRange);
+    // Growing has the same rule.
+    let error = rig.grow("b", GIB + 1).unwrap_err();
+    assert_eq!(error.code(), Code::ResourceExhausted);
+    let error = rig.grow("b", 4 * GIB).unwrap_err();
+    assert_eq!(error.code(), Code::OutOfRange);
     assert_eq!(rig.tree(POOL).len(), 3);
 }
 
@@ -586,9 +590,24 @@ fn capabilities_are_confirmed_only_when_all_are_supported() {
         refused.confirmed.is_none() && refused.message.contains("fs_type"),
         "{refused:?}"
     );
+    // The field that is wrong is named, and not the one whose keys it shares.
     let refused = validate("v", &both, &[("tier", "fast")]).unwrap();
     assert!(
-        refused.confirmed.is_none() && refused.message.contains("tier"),
+        refused.confirmed.is_none() && refused.message.contains("field volume_context.tier"),
+        "{refused:?}"
+    );
+    let request = ValidateVolumeCapabilitiesRequest {
+        volume_id: "v".to_owned(),
+        volume_capabilities: vec![capability(Mode::SingleNodeWriter)],
+        parameters: map(&[("tier", "fast")]),
+        ..Default::default()
+    };
+    let validated = rig
+        .plugin
+        .validate_volume_capabilities(Request::new(request));
+    let refused = rig.call(validated).unwrap();
+    assert!(
+        refused.message.contains("field parameters.tier"),
         "{refused:?}"
     );
     assert_eq!(

@@ -29,6 +29,15 @@ impl ControllerDriver for LocalDriver {
         Parameters::read(OPERATION, parameters)?.check(OPERATION, capabilities)
     }
 
+    fn check_context(
+        &self,
+        context: &BTreeMap<String, String>,
+        capabilities: &[Capability],
+    ) -> Result<()> {
+        const OPERATION: &str = "local volume context";
+        Parameters::read_context(OPERATION, context)?.check(OPERATION, capabilities)
+    }
+
     /// The file is made under another name and renamed when it is whole, so that a cut
     /// leaves either a volume or a file that the next creation removes.
     fn create(&self, request: &Create, deadline: Deadline) -> Result<Volume> {
@@ -99,7 +108,7 @@ impl ControllerDriver for LocalDriver {
         let room = self.room(&pool)?;
         if more > room {
             let detail = format!("{more} bytes more are needed and {room} are left");
-            return Err(pool.error(ErrorKind::OutOfRange, volume_id, detail));
+            return Err(pool.error(self.no_room_for(size), volume_id, detail));
         }
         let request = ExpandVirtualDisk {
             at: At::path(&file),
@@ -182,11 +191,7 @@ impl LocalDriver {
         let room = self.room(pool)?;
         if size > room {
             let detail = format!("{size} bytes are needed and {room} are left");
-            let kind = match size > self.limit {
-                true => ErrorKind::OutOfRange,
-                false => ErrorKind::ResourceExhausted,
-            };
-            return Err(pool.error(kind, volume_id, detail));
+            return Err(pool.error(self.no_room_for(size), volume_id, detail));
         }
         let unfinished = pool.unfinished(volume_id)?;
         let create = CreateVirtualDisk {
@@ -202,6 +207,17 @@ impl LocalDriver {
         let renamed = self.host.os().rename(&rename, pool.deadline);
         renamed.map_err(|error| pool.failed(&unfinished, error))?;
         pool.info(volume_id)
+    }
+
+    /// What it means that there is no room for a volume of this size, made or grown to it.
+    /// CSI 1.12 has OUT_OF_RANGE for a size that the caller must change before it tries again:
+    /// one that this pool can never have. RESOURCE_EXHAUSTED leaves the size as it is: others
+    /// must make room, or another node be tried.
+    fn no_room_for(&self, size: u64) -> ErrorKind {
+        match size > self.limit {
+            true => ErrorKind::OutOfRange,
+            false => ErrorKind::ResourceExhausted,
+        }
     }
 
     /// How many bytes can still be promised, in steps of a MiB. What was promised to the

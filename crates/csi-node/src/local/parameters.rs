@@ -6,7 +6,7 @@ use csi_proxy::Result;
 use csi_proxy::volume::{FileSystem, FormatOptions};
 
 use crate::driver::Capability;
-use crate::validate::Fields;
+use crate::validate::{Fields, cut, shown};
 
 /// The file system: `ntfs` or `refs`.
 const FS_TYPE: &str = "fsType";
@@ -48,12 +48,15 @@ impl Parameters {
         let fields = Fields(operation);
         let mut parameters = Self::default();
         for (key, value) in given {
-            let field = format!("{map}.{key}");
+            let field = format!("{map}.{}", cut(key));
             match &**key {
                 FS_TYPE => parameters.fs_type = Some(fields.fs_type(&field, value)?),
                 ALLOCATION_UNIT_SIZE => {
                     let size = value.parse().map_err(|_| {
-                        fields.wrong(&field, format!("{value:?}, expected a number of bytes"))
+                        fields.wrong(
+                            &field,
+                            format!("{}, expected a number of bytes", shown(value)),
+                        )
                     })?;
                     parameters.allocation_unit = Some(size);
                 }
