@@ -64,7 +64,10 @@ impl Decoder for Raw {
 }
 
 /// What is logged, for the whole program; only one test at a time uses it.
-struct Log(&'static Mutex<Vec<u8>>, MutexGuard<'static, ()>);
+struct Log {
+    lines: &'static Mutex<Vec<u8>>,
+    _used: MutexGuard<'static, ()>,
+}
 
 impl Log {
     fn begin() -> Self {
@@ -80,12 +83,15 @@ impl Log {
                 .init();
         });
         LINES.lock().unwrap().clear();
-        Self(&LINES, used)
+        Self {
+            lines: &LINES,
+            _used: used,
+        }
     }
 
     /// The lines since the last time.
     fn take(&self) -> Vec<String> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        let bytes = std::mem::take(&mut *self.lines.lock().unwrap());
         let text = String::from_utf8(bytes).unwrap();
         text.lines().map(str::to_owned).collect()
     }

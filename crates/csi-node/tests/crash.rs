@@ -7,7 +7,10 @@
 mod common;
 
 use common::{Answer, GIB, POOL, Rig, STAGING, TARGET, parent};
+use csi_node::proto::CreateVolumeRequest;
+use csi_node::proto::controller_server::Controller as _;
 use csi_proxy_sim::Fault;
+use tonic::Request;
 
 const FILE: &str = r"\data\file.txt";
 const CONTENT: &str = "bytes of the pod";
@@ -38,6 +41,16 @@ struct Case {
 
 fn create(rig: &Rig) -> Answer<()> {
     rig.create("v", GIB).map(drop)
+}
+
+/// A volume about which there is more to keep than its size.
+fn create_labelled(rig: &Rig) -> Answer<()> {
+    let request = CreateVolumeRequest {
+        parameters: common::map(&[("label", "data")]),
+        ..common::create("v", GIB)
+    };
+    rig.call(rig.plugin.create_volume(Request::new(request)))
+        .map(drop)
 }
 
 fn delete(rig: &Rig) -> Answer<()> {
@@ -124,6 +137,12 @@ fn exists(rig: &Rig) {
     );
 }
 
+fn has_its_label(rig: &Rig) {
+    let list = rig.list(0, "").unwrap();
+    let context = list.entries[0].volume.clone().unwrap().volume_context;
+    assert_eq!(context, common::map(&[("label", "data")]));
+}
+
 fn is_gone(rig: &Rig) {
     assert_eq!(rig.tree(POOL), [r"C:\csi\pool\state\"]);
 }
@@ -165,6 +184,22 @@ const CASES: &[Case] = &[
         after_reboot: &[],
         done: file_is_kept,
         end: &[unstage, delete],
+    },
+    Case {
+        name: "create with parameters",
+        before: &[],
+        act: create_labelled,
+        after_reboot: &[],
+        done: has_its_label,
+        end: &[delete],
+    },
+    Case {
+        name: "delete with parameters",
+        before: &[create_labelled],
+        act: delete,
+        after_reboot: &[],
+        done: is_gone,
+        end: &[],
     },
     Case {
         name: "publish",

@@ -32,28 +32,6 @@ fn a_volume_is_made_once_however_often_it_is_asked_for() {
 }
 
 #[test]
-fn the_same_name_with_another_size_already_exists() {
-    let rig = Rig::new();
-    rig.create("v", GIB).unwrap();
-    let error = rig.create("v", 2 * GIB).unwrap_err();
-    assert_eq!(error.code(), Code::AlreadyExists);
-    for part in ["volume v", "1073741824", "2147483648"] {
-        assert!(error.message().contains(part), "{}", error.message());
-    }
-    let mut smaller = create("v", 1);
-    smaller.capacity_range = Some(CapacityRange {
-        required_bytes: 1,
-        limit_bytes: GIB - 1,
-    });
-    let error = rig
-        .call(rig.plugin.create_volume(Request::new(smaller)))
-        .unwrap_err();
-    assert_eq!(error.code(), Code::AlreadyExists);
-    // A smaller wish without a limit is met by what is there.
-    assert_eq!(rig.create("v", 5 * MIB).unwrap().capacity_bytes, GIB);
-}
-
-#[test]
 fn what_a_volume_cannot_be_made_from_is_refused_by_name() {
     let rig = Rig::new();
     let before = rig.node.snapshot();
@@ -208,18 +186,6 @@ fn secrets_are_accepted_and_never_shown() {
     rig.call(rig.plugin.create_volume(Request::new(request)))
         .unwrap();
     assert!(!format!("{:?}", rig.node.call_log()).contains("hunter2"));
-}
-
-#[test]
-fn parameters_come_back_as_the_volume_context() {
-    let rig = Rig::new();
-    let mut request = create("v", 4 * GIB);
-    request.parameters = map(&[("fsType", "ReFS"), ("allocationUnitSize", "65536")]);
-    let answer = rig
-        .call(rig.plugin.create_volume(Request::new(request)))
-        .unwrap();
-    let expected = map(&[("fsType", "refs"), ("allocationUnitSize", "65536")]);
-    assert_eq!(answer.volume.unwrap().volume_context, expected);
 }
 
 #[test]

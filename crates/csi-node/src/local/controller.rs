@@ -5,9 +5,9 @@ use std::sync::PoisonError;
 
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, CreateVirtualDisk, ExpandVirtualDisk, Rename, VirtualDiskInfo};
-use csi_proxy::volume::FileSystem;
 use csi_proxy::{ErrorKind, HostPath, Result};
 
+use super::context::Context;
 use super::parameters::Parameters;
 use super::pool::{Pool, none_if_missing, says_unreadable};
 use super::{LocalDriver, id, size};
@@ -43,27 +43,20 @@ impl ControllerDriver for LocalDriver {
     fn create(&self, request: &Create, deadline: Deadline) -> Result<Volume> {
         let pool = self.pool("local create volume", deadline);
         let volume_id = id::of_name(&request.name);
-        let parameters = Parameters::read(pool.operation, &request.parameters)?;
-        parameters.check(pool.operation, &request.capabilities)?;
-        let mut named = request
-            .capabilities
-            .iter()
-            .filter_map(|capability| parameters.named_file_system(capability));
-        let file_system = match named.any(|one| one == FileSystem::Refs) {
-            true => FileSystem::Refs,
-            false => FileSystem::Ntfs,
-        };
-        let size = size::choose(pool.operation, request.range, file_system)?;
+        let parameters = Parameters::read(pool.operation, &request.parameters)?
+            .for_uses(pool.operation, &request.capabilities)?;
+        let context = parameters.to_context();
         let file = pool.file(&volume_id)?;
         let _volume = pool.lock(&volume_id)?;
         let info = match pool.find(&file)? {
-            Some(info) => self.existing(&pool, &volume_id, request.range, info)?,
-            None => self.make(&pool, &volume_id, &file, size)?,
+            Some(info) => existing(&pool, &volume_id, request.range, &context, info)?,
+            None => {
+                let file_system = parameters.file_system();
+                let size = size::choose(pool.operation, request.range, file_system)?;
+                self.make(&pool, &volume_id, &file, size, &context)?
+            }
         };
-        Ok(Volume {
-            context: parameters.to_context(),
-            ..volume(volume_id, &info)
-        })
+        Ok(volume(volume_id, &info, context))
     }
 
     fn delete(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
@@ -84,6 +77,7 @@ impl ControllerDriver for LocalDriver {
             Err(error) => return Err(error),
         }
         pool.forget_records(volume_id)?;
+        pool.remove(&pool.context_file(volume_id)?)?;
         pool.remove(&pool.unfinished(volume_id)?)
     }
 
@@ -122,7 +116,11 @@ impl ControllerDriver for LocalDriver {
     fn get(&self, volume_id: &str, deadline: Deadline) -> Result<Volume> {
         let pool = self.pool("local get volume", deadline);
         let info = pool.info(volume_id)?;
-        Ok(volume(volume_id.to_owned(), &info))
+        Ok(volume(
+            volume_id.to_owned(),
+            &info,
+            pool.context(volume_id)?,
+        ))
     }
 
     fn list(&self, page: &Page, deadline: Deadline) -> Result<Listing> {
@@ -157,29 +155,13 @@ impl ControllerDriver for LocalDriver {
 }
 
 impl LocalDriver {
-    fn existing(
-        &self,
-        pool: &Pool<'_>,
-        volume_id: &str,
-        range: SizeRange,
-        info: VirtualDiskInfo,
-    ) -> Result<VirtualDiskInfo> {
-        if size::fits(range, info.virtual_size) {
-            return Ok(info);
-        }
-        let detail = format!(
-            "exists with {} bytes, which is not what is asked for: {range}",
-            info.virtual_size
-        );
-        Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail))
-    }
-
     fn make(
         &self,
         pool: &Pool<'_>,
         volume_id: &str,
         file: &HostPath,
         size: u64,
+        context: &Context,
     ) -> Result<VirtualDiskInfo> {
         let _others = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         self.make_directories(pool)?;
@@ -193,6 +175,7 @@ impl LocalDriver {
             let detail = format!("{size} bytes are needed and {room} are left");
             return Err(pool.error(self.no_room_for(size), volume_id, detail));
         }
+        pool.write_context(volume_id, context)?;
         let unfinished = pool.unfinished(volume_id)?;
         let create = CreateVirtualDisk {
             at: At::path(&unfinished),
@@ -252,16 +235,43 @@ impl LocalDriver {
     }
 }
 
+/// A volume that is there already, if it is the one that is asked for.
+fn existing(
+    pool: &Pool<'_>,
+    volume_id: &str,
+    range: SizeRange,
+    context: &Context,
+    info: VirtualDiskInfo,
+) -> Result<VirtualDiskInfo> {
+    let refused = |detail| Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail));
+    if !size::fits(range, info.virtual_size) {
+        let size = info.virtual_size;
+        return refused(format!(
+            "exists with {size} bytes, which is not what is asked for: {range}"
+        ));
+    }
+    let made_with = pool.context(volume_id)?;
+    match made_with == *context {
+        true => Ok(info),
+        false => refused(format!(
+            "exists with the parameters {made_with:?}, and {context:?} are asked for"
+        )),
+    }
+}
+
 /// A volume for a list. One that went meanwhile is left out; one that cannot be read is
 /// shown as such, so that it does not hide the others.
 fn listed(pool: &Pool<'_>, volume_id: String) -> Result<Option<Volume>> {
-    match pool.info(&volume_id) {
-        Ok(info) => Ok(Some(volume(volume_id, &info))),
+    let read = pool
+        .info(&volume_id)
+        .and_then(|info| Ok((info, pool.context(&volume_id)?)));
+    match read {
+        Ok((info, context)) => Ok(Some(volume(volume_id, &info, context))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) if says_unreadable(&error) => Ok(Some(Volume {
             id: volume_id,
             size: 0,
-            context: BTreeMap::new(),
+            context: Context::new(),
             in_use: false,
             condition: Condition::abnormal(error.to_string()),
         })),
@@ -269,11 +279,11 @@ fn listed(pool: &Pool<'_>, volume_id: String) -> Result<Option<Volume>> {
     }
 }
 
-fn volume(id: String, info: &VirtualDiskInfo) -> Volume {
+fn volume(id: String, info: &VirtualDiskInfo, context: Context) -> Volume {
     Volume {
         id,
         size: info.virtual_size,
-        context: BTreeMap::new(),
+        context,
         in_use: info.attached,
         condition: Condition::healthy(),
     }

@@ -1,11 +1,15 @@
 //! The driver `local`: volumes are VHDX files in a pool directory on the node.
 //!
 //! Everything it knows it reads from the node: a file's name is the volume's id, its size is
-//! the volume's size, and whether it is attached says whether the volume is in use. So a
-//! restart needs no database, and whatever was cut off is found again.
+//! the volume's size, whether it is attached says whether the volume is in use, and a small
+//! file beside it holds its parameters, if it has any. So a restart needs no database, and
+//! whatever was cut off is found again.
 //!
 //! Parameters of a storage class, which are also the volume context: `fsType` (`ntfs`,
-//! `refs`), `allocationUnitSize` (bytes), `label`.
+//! `refs`), `allocationUnitSize` (bytes), `label`. A file system that the volume capability
+//! names counts as `fsType`. CreateVolume with the name of a volume that was made with other
+//! parameters, or whose size is not in the range, is AlreadyExists; the access modes may
+//! differ, since each volume has both.
 //!
 //! A volume that is staged for a reader (`SINGLE_NODE_READER_ONLY`) is attached read-only,
 //! so Windows refuses every write. A pod that asks for a read-only mount of a volume that is
@@ -14,6 +18,7 @@
 //! mounts the directory into the container.
 
 mod attached;
+mod context;
 mod controller;
 mod id;
 mod node;

@@ -74,11 +74,33 @@ impl Parameters {
 
     /// Whether a volume can be formatted like this, for each of the uses.
     pub(super) fn check(&self, operation: &'static str, capabilities: &[Capability]) -> Result<()> {
-        self.options(self.fs_type.unwrap_or_default())
-            .check(operation)?;
+        self.options(self.file_system()).check(operation)?;
         capabilities
             .iter()
             .try_for_each(|capability| self.format(operation, capability).map(drop))
+    }
+
+    /// The same with the file system that the uses name, if the parameters name none: what a
+    /// volume has to be made with. One volume cannot have two.
+    pub(super) fn for_uses(
+        self,
+        operation: &'static str,
+        capabilities: &[Capability],
+    ) -> Result<Self> {
+        let named = capabilities
+            .iter()
+            .find_map(|capability| capability.file_system);
+        let parameters = Self {
+            fs_type: self.fs_type.or(named),
+            ..self
+        };
+        parameters.check(operation, capabilities)?;
+        Ok(parameters)
+    }
+
+    /// The file system that the volume gets.
+    pub(super) fn file_system(&self) -> FileSystem {
+        self.fs_type.unwrap_or_default()
     }
 
     /// How the volume is formatted for a use: as NTFS if neither the parameters nor the
@@ -91,7 +113,7 @@ impl Parameters {
         let file_system = match (self.fs_type, capability.file_system) {
             (Some(ours), Some(asked)) if ours != asked => {
                 let (asked, ours) = (asked.as_str(), ours.as_str());
-                let detail = format!("{asked}, but the parameter {FS_TYPE} is {ours}");
+                let detail = format!("{asked}, but {FS_TYPE} of the volume is {ours}");
                 return Err(Fields(operation).wrong("volume_capability.mount.fs_type", detail));
             }
             (ours, asked) => ours.or(asked).unwrap_or_default(),

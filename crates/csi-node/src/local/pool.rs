@@ -13,6 +13,8 @@ use super::id;
 const FILE: &str = ".vhdx";
 /// The end of a file that is being made. An id has no dot, so no volume is called so.
 const UNFINISHED: &str = ".unfinished.vhdx";
+/// The end of the file with a volume's context.
+const CONTEXT: &str = ".context.json";
 /// `ERROR_INVALID_PARAMETER`: what a file is opened with that is no VHDX. No parameter of
 /// ours is wrong then.
 const NO_VHDX: SystemCode = SystemCode::Win32(87);
@@ -32,7 +34,7 @@ pub(super) struct Pool<'a> {
 pub(super) struct Contents {
     /// The ids of the volumes with the sizes of their files in bytes.
     pub(super) files: BTreeMap<String, u64>,
-    /// Files whose making was cut off, or still goes on.
+    /// The files of volumes whose making was cut off, or still goes on.
     pub(super) unfinished: Vec<HostPath>,
 }
 
@@ -48,6 +50,11 @@ impl<'a> Pool<'a> {
     /// The file of a volume while it is made.
     pub(super) fn unfinished(&self, volume_id: &str) -> Result<HostPath> {
         self.path(&format!("{volume_id}{UNFINISHED}"))
+    }
+
+    /// The file with the context of a volume.
+    pub(super) fn context_file(&self, volume_id: &str) -> Result<HostPath> {
+        self.path(&format!("{volume_id}{CONTEXT}"))
     }
 
     /// What a volume's file holds, or NotFound.
@@ -84,6 +91,7 @@ impl<'a> Pool<'a> {
             files: BTreeMap::new(),
             unfinished: Vec::new(),
         };
+        let mut contexts = Vec::new();
         for entry in entries.into_iter().flatten() {
             let name = entry.name.to_ascii_lowercase();
             if entry.stat.directory {
@@ -92,9 +100,15 @@ impl<'a> Pool<'a> {
             let id_before = |end| name.strip_suffix(end).filter(|name| id::is_id(name));
             if let Some(volume_id) = id_before(UNFINISHED) {
                 contents.unfinished.push(self.unfinished(volume_id)?);
+            } else if let Some(volume_id) = id_before(CONTEXT) {
+                contexts.push(volume_id.to_owned());
             } else if let Some(volume_id) = id_before(FILE) {
                 contents.files.insert(volume_id.to_owned(), entry.stat.size);
             }
+        }
+        contexts.retain(|volume_id| !contents.files.contains_key(volume_id));
+        for volume_id in contexts {
+            contents.unfinished.push(self.context_file(&volume_id)?);
         }
         Ok(contents)
     }
