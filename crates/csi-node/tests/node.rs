@@ -504,6 +504,39 @@ fn a_volume_staged_with_another_file_system_already_exists() {
 }
 
 #[test]
+fn a_volume_that_was_formatted_otherwise_is_not_mounted() {
+    for by_parameter in [true, false] {
+        let rig = with_volume();
+        rig.stage("v").unwrap();
+        rig.write(&format!(r"{STAGING}\file"), "kept");
+        rig.unstage("v").unwrap();
+        let mut request = stage("v", STAGING, Mode::SingleNodeWriter);
+        match by_parameter {
+            true => request.volume_context = common::map(&[("fsType", "refs")]),
+            false => {
+                let mount = csi_node::proto::volume_capability::MountVolume {
+                    fs_type: "ReFS".to_owned(),
+                    ..Default::default()
+                };
+                let access = volume_capability::AccessType::Mount(mount);
+                request.volume_capability.as_mut().unwrap().access_type = Some(access);
+            }
+        }
+        let before = (rig.tree(POOL), rig.tree(r"C:\var"), rig.disks());
+        let error = rig.stage_with(request).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition, "{error:?}");
+        for part in ["NTFS", "ReFS"] {
+            assert!(error.message().contains(part), "{error:?}");
+        }
+        // Nothing is mounted, and nothing stays attached.
+        let after = (rig.tree(POOL), rig.tree(r"C:\var"), rig.disks());
+        assert_eq!(after, before);
+        rig.stage("v").unwrap();
+        assert_eq!(rig.read(&format!(r"{STAGING}\file")), "kept");
+    }
+}
+
+#[test]
 fn a_volume_is_staged_at_one_path_at_a_time() {
     let rig = with_volume();
     rig.stage("v").unwrap();

@@ -41,6 +41,7 @@ fn request() -> Result<StageRequest, NotAHostPath> {
         disk: "one".to_owned(),
         path: HostPath::from_kubelet(r"C:\var\lib\kubelet\plugins\staging\a")?,
         format: FormatOptions::default(),
+        file_system: None,
         read_only: false,
     })
 }

@@ -29,7 +29,9 @@ impl Driver for LocalDriver {
         Some(self)
     }
 
-    /// Attaches the file, read-only for a reader, and mounts the volume on it.
+    /// Attaches the file, read-only for a reader, and mounts the volume on it. By CSI's table
+    /// a volume that is staged for another use is AlreadyExists, and one that cannot have the
+    /// use, because it was formatted with another file system, is FailedPrecondition.
     fn stage(&self, request: &Stage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local stage", deadline);
         let volume_id = &request.volume_id;
@@ -39,11 +41,9 @@ impl Driver for LocalDriver {
         let _volume = pool.lock(volume_id)?;
         self.make_directories(&pool)?;
         let attached_before = pool.info(volume_id)?.attached;
+        let file_system = parameters.named_file_system(&request.capability);
         match attached_before {
-            true => {
-                let wanted = parameters.named_file_system(&request.capability);
-                prepare_attached(&pool, request, wanted)?;
-            }
+            true => prepare_attached(&pool, request, file_system)?,
             false => pool.attach(volume_id, request.capability.access)?,
         }
         let disk = pool.disk_info(volume_id)?;
@@ -53,6 +53,7 @@ impl Driver for LocalDriver {
                 disk: disk.unique_id,
                 path: request.staging_path.clone(),
                 format,
+                file_system,
                 read_only: request.capability.access == Access::ReadOnly,
             },
             deadline,

@@ -19,7 +19,7 @@ use crate::ids::{DiskNumber, VolumeId};
 use crate::lock::Lock;
 use crate::operation::Operation;
 use crate::path::HostPath;
-use crate::volume::{FormatOptions, check_not_running};
+use crate::volume::{FileSystem, FormatOptions, check_not_running};
 
 use observe::Observed;
 use plan::{Plan, Step};
@@ -44,6 +44,9 @@ pub struct StageRequest {
     /// How a volume that is empty is formatted. One that has a file system is taken as it
     /// is.
     pub format: FormatOptions,
+    /// The file system that a volume must have, if the caller asks for one by name: a volume
+    /// with another one is refused.
+    pub file_system: Option<FileSystem>,
     /// Only for reading: nothing on the disk is changed, so it must be formatted already.
     /// The mount itself does not refuse writes; a disk that is read-only does.
     pub read_only: bool,
@@ -77,9 +80,10 @@ impl Staging<'_> {
     /// `NotFound` when there is no such disk; `InvalidArgument` for the root of a drive and
     /// for format options that Windows does not take; `FailedPrecondition`, with the reason,
     /// for a disk with content that is not ours, a boot or system disk, a read-only flag that
-    /// comes back, a read-only request on a disk that is not formatted, a disk that is too
-    /// small for ReFS, and something else at the path. Then nothing was written, and the disk
-    /// is left as it was found: offline, and with its read-only flag.
+    /// comes back, a read-only request on a disk that is not formatted, another file system
+    /// than is asked for, a disk that is too small for ReFS, and something else at the path.
+    /// Then nothing was written, and the disk is left as it was found: offline, and with its
+    /// read-only flag.
     ///
     /// Source: the methods of `MSFT_Disk`, `MSFT_Partition` and `MSFT_Volume`,
     /// `SetVolumeMountPointW`.

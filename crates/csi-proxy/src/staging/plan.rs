@@ -7,6 +7,7 @@ use super::{StageRequest, Staged};
 use crate::disk::info::PartitionInfo;
 use crate::disk::layout::{self, Layout, layout};
 use crate::ids::VolumeId;
+use crate::volume::FileSystem;
 use crate::volume::info::VolumeInfo;
 
 /// `MSFT_Disk.OfflineReason`: the same disk over another path, which multipath I/O has not
@@ -127,6 +128,15 @@ fn mount(
 ) -> Result<Plan, String> {
     if partition.read_only && !request.read_only {
         return Err(format!("its partition {} is read-only", partition.number));
+    }
+    if let Some(wanted) = request.file_system.map(FileSystem::as_str)
+        && volume.is_formatted()
+        && !volume.file_system.eq_ignore_ascii_case(wanted)
+    {
+        let present = &volume.file_system;
+        return Err(format!(
+            "its volume has the file system {present}, and {wanted} is asked for"
+        ));
     }
     let mut steps = Vec::new();
     match (volume.is_formatted(), request.read_only) {

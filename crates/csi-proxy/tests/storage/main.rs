@@ -61,6 +61,7 @@ fn request() -> StageRequest {
         disk: "one".to_owned(),
         path: path(STAGING),
         format: FormatOptions::default(),
+        file_system: None,
         read_only: false,
     }
 }

@@ -111,6 +111,20 @@ fn a_read_only_stage_of_a_disk_without_a_file_system() {
 }
 
 #[test]
+fn a_volume_with_another_file_system_than_is_asked_for() {
+    let request = StageRequest {
+        file_system: Some(FileSystem::Refs),
+        ..request()
+    };
+    for disk in in_every_state(&SimDisk::ntfs(GIB)) {
+        let node = node(disk);
+        assert_refused(&node, &["NTFS", "ReFS is asked for"], |host| {
+            host.staging().stage(&request, soon(&node))
+        });
+    }
+}
+
+#[test]
 fn a_disk_that_is_too_small_for_refs() {
     let mut request = request();
     request.format.file_system = FileSystem::Refs;

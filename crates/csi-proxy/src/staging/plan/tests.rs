@@ -28,6 +28,7 @@ fn request() -> StageRequest {
         disk: disk().unique_id,
         path: HostPath::from_kubelet(r"C:\staging\a").unwrap(),
         format: FormatOptions::default(),
+        file_system: None,
         read_only: false,
     }
 }
@@ -325,4 +326,39 @@ fn an_mbr_disk_with_one_data_partition_is_used() {
         ..formatted()
     };
     assert!(steps(&now, &request(), &[]).1);
+}
+
+#[test]
+fn a_volume_must_have_the_file_system_that_is_asked_for() {
+    let has = |name: &str, number| Observed {
+        volume: Some(VolumeInfo {
+            file_system: name.to_owned(),
+            ..volume(number)
+        }),
+        ..formatted()
+    };
+    let wants = |file_system| StageRequest {
+        file_system: Some(file_system),
+        ..request()
+    };
+    let planned = |now: &Observed, request: &StageRequest| plan(now, request, &BTreeSet::new());
+    let (ntfs, refs, fat) = (has("NTFS", 14), has("ReFS", 15), has("FAT32", 6));
+    assert!(planned(&ntfs, &wants(FileSystem::Ntfs)).is_ok());
+    assert!(planned(&refs, &wants(FileSystem::Refs)).is_ok());
+    for (now, wanted) in [
+        (&ntfs, FileSystem::Refs),
+        (&refs, FileSystem::Ntfs),
+        (&fat, FileSystem::Ntfs),
+    ] {
+        // Whoever asks for none takes what is there.
+        assert!(planned(now, &request()).is_ok());
+        let reason = planned(now, &wants(wanted)).unwrap_err();
+        assert!(reason.contains(wanted.as_str()), "{reason}");
+    }
+    // An empty volume gets it.
+    let empty = Observed {
+        volume: Some(volume(0)),
+        ..formatted()
+    };
+    assert!(planned(&empty, &wants(FileSystem::Refs)).is_ok());
 }
