@@ -52,7 +52,9 @@ impl FromStr for FaultArg {
     fn from_str(text: &str) -> Result<Self, String> {
         let (at, effect) = text.split_once('=').ok_or("expected OPERATION=EFFECT")?;
         let at = place(at.trim())?;
-        with_effect(at, effect.trim()).map(Self)
+        let fault = with_effect(at, effect.trim())?;
+        fault.check().map_err(|error| error.to_string())?;
+        Ok(Self(fault))
     }
 }
 
@@ -179,6 +181,13 @@ mod tests {
             "stat=stalls:-1",
             "stat=explodes",
             "stat=crash-before:1",
+            "stat=stalls:NaN",
+            "stat=stalls:1e300",
+            "stat=win32:0",
+            "stat=hresult:5",
+            "MSFT_Volum.Format=returns:43006",
+            "query MSFT_Dsk=win32:5",
+            r#"stat=before:{"attach_disk":{"size":100}}"#,
         ] {
             let error = text.parse::<FaultArg>().unwrap_err();
             assert!(error.contains("expected"), "{text}: {error}");

@@ -80,7 +80,9 @@ impl State {
     fn now(&self) -> Duration {
         match self.mode {
             Mode::Auto | Mode::Manual => self.now,
-            Mode::Real { since, scale } => self.now + since.elapsed() * scale,
+            Mode::Real { since, scale } => self
+                .now
+                .saturating_add(since.elapsed().saturating_mul(scale)),
         }
     }
 }
@@ -109,7 +111,7 @@ impl Clock for SimClock {
                     .unwrap_or_else(PoisonError::into_inner),
                 Mode::Real { scale, .. } => {
                     // One microsecond more than the rest, which the division rounds down.
-                    let wait = left / scale + Duration::from_micros(1);
+                    let wait = (left / scale).saturating_add(Duration::from_micros(1));
                     self.moved
                         .wait_timeout(state, wait)
                         .unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,7 @@
 //! Scripted faults: what goes wrong, and at which call.
 
+mod check;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +10,11 @@ use csi_proxy::cim::{CimAnswer, CimCall, Output};
 use csi_proxy::port::{Answer, Call, PortResult};
 use serde::{Deserialize, Serialize};
 
-use crate::change::NodeChange;
+use crate::change::{NodeChange, NotChanged};
 use crate::state::State;
 use crate::win32::{hresult, win32};
+
+pub use check::NotAFault;
 
 /// Something that goes wrong at a port call. It is injected with
 /// [`crate::SimNode::inject`] and happens once, or as often as [`Fault::times`] says.
@@ -49,6 +53,7 @@ fn once() -> u64 {
 pub(crate) enum Effect {
     /// Nothing; the fault is not complete.
     #[default]
+    #[serde(skip_deserializing)]
     Nothing,
     /// The method answers this return value and does nothing.
     Returns(u32),
@@ -56,8 +61,8 @@ pub(crate) enum Effect {
     Hresult(u32),
     /// The call fails with this code of `GetLastError` and does nothing.
     Win32(u32),
-    /// The call takes so much longer, in seconds.
-    Stalls(f64),
+    /// The call takes so much longer; as data, in seconds.
+    Stalls(#[serde(with = "seconds")] Duration),
     /// The call takes effect and its answer is lost.
     LosesAnswer,
     /// Something changes just before the call.
@@ -142,7 +147,7 @@ impl Fault {
     /// [`csi_proxy::port::PortError::DeadlineExceeded`], and the call takes effect later.
     #[must_use]
     pub fn stalls(self, time: Duration) -> Self {
-        self.with(Effect::Stalls(time.as_secs_f64()))
+        self.with(Effect::Stalls(time))
     }
 
     /// The call takes effect, and its answer is
@@ -192,54 +197,119 @@ impl Fault {
         self.effect = effect;
         self
     }
+}
 
-    /// Counts a call. Answers the effect if it is one at which the fault happens.
-    fn meets(&mut self, operation: &str) -> Option<Effect> {
-        if self
-            .operation
-            .as_deref()
-            .is_some_and(|own| own != operation)
-        {
-            return None;
+/// `MSFT_Volume.Format#2x3: Returns(43006)`, for people: the operation, at which call, at how
+/// many in a row, and what happens.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = self.operation.as_deref().unwrap_or_default();
+        write!(f, "{operation}#{}", self.nth)?;
+        if self.times != 1 {
+            write!(f, "x{}", self.times)?;
         }
-        self.nth = self.nth.saturating_sub(1);
-        if self.nth > 0 {
-            return None;
-        }
-        self.nth = 1;
-        self.times = self.times.saturating_sub(1);
-        Some(self.effect.clone())
+        write!(f, ": {:?}", self.effect)
+    }
+}
+
+/// A duration as a number of seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(time.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(from)?;
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            let reason = format!("stalls: {seconds}: expected seconds from 0 on, as 2.5");
+            D::Error::custom(reason)
+        })
     }
 }
 
 /// The faults that have not happened yet.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Fault>);
+pub(crate) struct Faults {
+    waiting: Vec<Waiting>,
+    /// Those whose change of the node could not be made, and why.
+    not_made: Vec<String>,
+}
+
+/// A fault, and which calls it still waits for.
+#[derive(Debug)]
+struct Waiting {
+    fault: Fault,
+    nth: u64,
+    times: u64,
+}
+
+impl Waiting {
+    /// Counts a call. Answers whether it is one at which the fault happens.
+    fn meets(&mut self, operation: &str) -> bool {
+        let wanted = self.fault.operation.as_deref();
+        // WMI's names compare without case.
+        if wanted.is_some_and(|wanted| !wanted.eq_ignore_ascii_case(operation)) {
+            return false;
+        }
+        self.nth = self.nth.saturating_sub(1);
+        if self.nth > 0 {
+            return false;
+        }
+        self.nth = 1;
+        self.times = self.times.saturating_sub(1);
+        true
+    }
+}
 
 impl Faults {
     pub(crate) fn inject(&mut self, fault: Fault) {
-        self.0.push(fault);
+        let (nth, times) = (fault.nth, fault.times);
+        self.waiting.push(Waiting { fault, nth, times });
     }
 
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 
     pub(crate) fn left(&self) -> usize {
-        self.0.len()
+        self.waiting.len() + self.not_made.len()
+    }
+
+    /// Those that are left, a line for each.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        let waiting = self.waiting.iter().map(|one| {
+            let met = one.fault.times - one.times;
+            format!(
+                "{} (happened {met} of {} times)",
+                one.fault, one.fault.times
+            )
+        });
+        waiting.chain(self.not_made.iter().cloned()).collect()
+    }
+
+    /// The change that a fault makes before the call could not be made.
+    pub(crate) fn could_not_change(&mut self, change: &NodeChange, why: &NotChanged) {
+        self.not_made.push(format!("before {change:?}: {why}"));
     }
 
     /// What happens at this call. All faults count it; the oldest that meets it happens.
     pub(crate) fn at(&mut self, call: &Call) -> Option<Effect> {
-        if self.0.is_empty() {
+        if self.waiting.is_empty() {
             return None;
         }
         let operation = call.operation();
         let mut effects = Vec::new();
-        for fault in &mut self.0 {
-            effects.extend(fault.meets(&operation));
+        for one in &mut self.waiting {
+            if one.meets(&operation) {
+                effects.push(one.fault.effect.clone());
+            }
         }
-        self.0.retain(|fault| fault.times > 0);
+        self.waiting.retain(|one| one.times > 0);
         effects.into_iter().next()
     }
 }

@@ -66,7 +66,12 @@ fn a_code_is_of_the_family_that_was_asked_for() {
 #[test]
 fn the_nth_call_and_as_many_as_wanted_fail() {
     let (node, process) = node();
-    node.inject(Fault::on("query MSFT_Disk").nth(2).times(2).hresult(1));
+    node.inject(
+        Fault::on("query MSFT_Disk")
+            .nth(2)
+            .times(2)
+            .hresult(0x8004_1001),
+    );
     let failed: Vec<bool> = (0..5)
         .map(|_| query(&process, Deadline::Never).is_err())
         .collect();
@@ -286,4 +291,52 @@ fn a_fault_is_read_from_json() {
         r#"{"operation":"rename","nth":2,"times":1,"effect":{"win32":5}}"#
     );
     assert!(serde_json::from_str::<Fault>(r#"{"effect": {"explodes": 1}}"#).is_err());
+}
+
+#[test]
+fn a_fault_whose_change_could_not_be_made_is_left_and_says_why() {
+    let (node, process) = node();
+    let change = crate::NodeChange::DetachDisk { number: 77 };
+    node.inject(Fault::on("query MSFT_Disk").before_change(change));
+    assert!(query(&process, Deadline::Never).is_ok());
+    assert_eq!(node.faults_left(), 1);
+    let shown = node.show_faults();
+    assert!(shown[0].contains("there is no disk 77"), "{shown:?}");
+}
+
+#[test]
+fn faults_that_are_left_are_shown_as_they_were_injected() {
+    let (node, process) = node();
+    node.inject(
+        Fault::on("query MSFT_Disk")
+            .nth(2)
+            .times(3)
+            .hresult(0x8004_1001),
+    );
+    for _ in 0..3 {
+        // Which of them fail does not matter here.
+        let _ = query(&process, Deadline::Never);
+    }
+    let shown = node.show_faults();
+    assert!(
+        shown[0].starts_with("query MSFT_Disk#2x3: Hresult"),
+        "{shown:?}"
+    );
+    assert!(shown[0].ends_with("(happened 2 of 3 times)"), "{shown:?}");
+}
+
+#[test]
+fn a_stall_without_end_beside_latencies_is_one() {
+    let (node, process) = node();
+    node.set_latency(Latency::MEASURED);
+    node.inject(Fault::on(INITIALIZE).stalls(Duration::MAX));
+    let deadline = node.clock().deadline_in(Duration::from_secs(10));
+    let answer = initialize(&node, &process, deadline);
+    assert!(
+        matches!(
+            answer,
+            Err(PortError::DeadlineExceeded { running: Some(_) })
+        ),
+        "{answer:?}"
+    );
 }

@@ -145,7 +145,7 @@ mod wmi;
 pub use builder::Builder;
 pub use change::{NodeChange, NotChanged};
 pub use clock::SimClock;
-pub use fault::Fault;
+pub use fault::{Fault, NotAFault};
 pub use file::FileError;
 pub use latency::Latency;
 pub use machine::{Machine, MachineError, example_machine};

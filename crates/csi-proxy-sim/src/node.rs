@@ -142,13 +142,26 @@ impl SimNode {
     }
 
     /// Injects a fault.
+    ///
+    /// # Panics
+    ///
+    /// If it could never happen, see [`Fault::check`].
     pub fn inject(&self, fault: Fault) {
+        if let Err(error) = fault.check() {
+            panic!("{error}");
+        }
         self.model().runtime.faults.inject(fault);
     }
 
-    /// How many injected faults have not happened yet, or not as often as they should.
+    /// How many injected faults have not happened yet, not as often as they should, or
+    /// without the change that they should have made.
     pub fn faults_left(&self) -> usize {
         self.model().runtime.faults.left()
+    }
+
+    /// The faults that [`SimNode::faults_left`] counts, a line for each.
+    pub fn show_faults(&self) -> Vec<String> {
+        self.model().runtime.faults.shown()
     }
 
     /// Takes back the faults that have not happened yet.
@@ -203,13 +216,12 @@ impl SimNode {
             Effect::CrashBefore => model.end_process(process),
             Effect::RebootBefore => model.reboot(),
             Effect::Before(change) => {
-                // A change that cannot be made is none.
-                let _ = change.apply(&mut model.state);
+                if let Err(why) = change.apply(&mut model.state) {
+                    model.runtime.faults.could_not_change(change, &why);
+                }
             }
             Effect::BeforeFn(change) => (change.0)(&mut model.state),
-            Effect::Stalls(seconds) => {
-                delay += Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX);
-            }
+            Effect::Stalls(time) => delay = delay.saturating_add(*time),
             _ => {}
         }
         model.runtime.check_alive(process)?;

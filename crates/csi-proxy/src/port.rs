@@ -129,6 +129,9 @@ macro_rules! port {
         }
 
         impl $call {
+            /// The names of all methods.
+            pub const METHODS: &[&str] = &[$(stringify!($method)),+];
+
             /// The name of the method.
             pub fn method(&self) -> &'static str {
                 match self {

@@ -116,14 +116,16 @@ impl<W: Write> Report<W> {
         }
     }
 
-    /// Ends with the sum of all steps. `planned` is how many there should have been.
-    pub(crate) fn end(mut self, planned: usize) -> std::io::Result<()> {
+    /// Ends with the sum of all steps. `planned` is how many there should have been, and
+    /// `faults_left` names the faults that should have happened and did not.
+    pub(crate) fn end(mut self, planned: usize, faults_left: Vec<String>) -> std::io::Result<()> {
         let Self { steps, failed, .. } = self;
         let summary = Summary {
-            ok: failed == 0 && steps == planned,
+            ok: failed == 0 && steps == planned && faults_left.is_empty(),
             steps,
             failed,
             not_run: planned - steps,
+            faults_left,
             cost: self.total,
         };
         match self.form {
@@ -155,7 +157,12 @@ impl<W: Write> Report<W> {
         }
         let colour = if summary.ok { GREEN } else { RED };
         let text = self.form.paint(colour, &text);
-        writeln!(self.out, "\n{:<12}{numbers}  {text}", "total")
+        writeln!(self.out, "\n{:<12}{numbers}  {text}", "total")?;
+        for fault in &summary.faults_left {
+            let text = format!("fault left: {fault}");
+            writeln!(self.out, "{}", self.form.paint(RED, &text))?;
+        }
+        Ok(())
     }
 
     fn json(&mut self, line: &impl Serialize) -> std::io::Result<()> {
@@ -217,6 +224,8 @@ struct Summary {
     steps: usize,
     failed: usize,
     not_run: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults_left: Vec<String>,
     #[serde(flatten)]
     cost: Cost,
 }

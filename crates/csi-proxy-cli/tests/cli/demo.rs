@@ -125,3 +125,31 @@ fn a_fault_that_cannot_be_read_is_told_what_was_expected() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("expected OPERATION=EFFECT"));
 }
+
+#[test]
+fn a_fault_that_there_cannot_be_is_refused_with_the_names_near_it() {
+    let output = run(&["demo", "--fault", "MSFT_Volum.Format=returns:43006"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("MSFT_Volume.Format"), "{told}");
+}
+
+#[test]
+fn a_fault_that_never_happens_fails_the_demo() {
+    let fault = ["--fault", "MSFT_Disk.Initialize#2=returns:41014"];
+    let output = run(&[&["demo"][..], &fault].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("18 steps passed, 0 failed"), "{text}");
+    let line = text.lines().last().expect("there are lines");
+    assert!(
+        line.starts_with("fault left: MSFT_Disk.Initialize#2: Returns(41014)"),
+        "{line}"
+    );
+    let output = run(&[&["demo", "--json"][..], &fault].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let lines = json_lines(&stdout(&output));
+    let summary = &lines.last().expect("there are lines")["summary"];
+    assert_eq!(summary["ok"], false);
+    assert_eq!(summary["faults_left"].as_array().map(Vec::len), Some(1));
+}

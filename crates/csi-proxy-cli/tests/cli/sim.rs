@@ -121,6 +121,15 @@ fn a_fault_makes_the_next_call_fail() {
 }
 
 #[test]
+fn a_fault_that_could_never_happen_is_refused() {
+    let node = Served::new();
+    let output = node.sim(&["fault", "MSFT_Volum.Format=returns:43006"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("MSFT_Volume.Format"), "{output:?}");
+    assert_eq!(node.node.faults_left(), 0);
+}
+
+#[test]
 fn counts_are_json_and_start_anew_when_asked() {
     let node = Served::new();
     node.ok(&["write", r"C:\file", "--text", "x"]);

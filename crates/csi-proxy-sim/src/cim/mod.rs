@@ -9,6 +9,8 @@ mod invoke;
 mod path;
 mod query;
 
+use std::collections::BTreeSet;
+
 #[cfg(windows)]
 use csi_proxy::cim::Namespace;
 use csi_proxy::cim::{Associators, Cim, Invoke, Object, Output, Query};
@@ -40,6 +42,22 @@ const ASSOCIATIONS: &[&[Association]] = &[
 #[cfg(windows)]
 pub(crate) fn find_class(namespace: Namespace, name: &str) -> Option<&'static Class> {
     query::class(namespace, name, "").ok()
+}
+
+/// The operations of WMI that the node knows, as [`csi_proxy::port::Call::operation`] names
+/// them.
+pub(crate) fn operations() -> impl Iterator<Item = String> {
+    let classes = CLASSES.iter().copied().flatten();
+    let methods = classes.clone().flat_map(|class| {
+        let methods = class.methods.iter();
+        methods.map(|method| format!("{}.{}", class.name, method.name))
+    });
+    let queries = classes.map(|class| format!("query {}", class.name));
+    let associations = ASSOCIATIONS.iter().copied().flatten();
+    let ends: BTreeSet<&str> = associations.flat_map(|one| one.ends).collect();
+    let associators = ends.into_iter().map(|end| format!("associators {end}"));
+    let is_running = ["is_running".to_owned()];
+    methods.chain(queries).chain(associators).chain(is_running)
 }
 
 impl Cim for Ports<'_> {

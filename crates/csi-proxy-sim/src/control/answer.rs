@@ -78,6 +78,11 @@ fn plain(node: &SimNode, request: Request) -> Result<Value, String> {
             disk.check().map_err(|error| error.to_string())?;
             to_value(node.attach_disk(&disk))
         }
+        Request::Fault(fault) => {
+            fault.check().map_err(|error| error.to_string())?;
+            node.inject(fault);
+            Ok(Value::Null)
+        }
         Request::DetachDisk { number } => change(node, NodeChange::DetachDisk { number }),
         Request::Change(wanted) => change(node, wanted),
         Request::Show => Ok(Value::String(node.show())),
@@ -94,7 +99,6 @@ fn plain(node: &SimNode, request: Request) -> Result<Value, String> {
 /// Requests that always work and answer nothing.
 fn effect(node: &SimNode, request: Request) {
     match request {
-        Request::Fault(fault) => node.inject(fault),
         Request::ResetCounts => node.reset_counts(),
         Request::Latency(latency) => node.set_latency(latency),
         Request::Reboot => node.reboot(),

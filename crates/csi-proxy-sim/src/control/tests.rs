@@ -70,6 +70,34 @@ fn a_wrong_request_is_answered_and_the_connection_stays() {
 }
 
 #[test]
+fn a_fault_that_could_never_happen_is_refused() {
+    let node = SimNode::builder().build();
+    let (_server, client) = tcp(&node);
+    for (text, expected) in [
+        (
+            r#"{"operation": "MSFT_Volum.Format", "effect": {"returns": 43006}}"#,
+            "MSFT_Volume.Format",
+        ),
+        (
+            r#"{"operation": "stat", "nth": 0, "effect": {"win32": 5}}"#,
+            "nth 0",
+        ),
+        (
+            r#"{"operation": "stat", "times": 0, "effect": {"win32": 5}}"#,
+            "times 0",
+        ),
+    ] {
+        let fault = serde_json::from_str(text).unwrap();
+        let error = client.request::<()>(&Request::Fault(fault)).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let nothing = Request::Fault(Fault::on("stat"));
+    let error = client.request::<()>(&nothing).unwrap_err().to_string();
+    assert!(error.contains("`nothing`, expected"), "{error}");
+    assert_eq!(node.faults_left(), 0);
+}
+
+#[test]
 fn the_node_is_the_same_from_both_sides() {
     let node = SimNode::builder().build();
     let (_server, client) = tcp(&node);
