@@ -232,8 +232,12 @@ fn grow(state: &mut State, number: u32, size: u64) -> Result<(), NotChanged> {
     let medium = state.storage.media.get_mut(&medium);
     let medium = medium.ok_or_else(|| no_disk(number))?;
     let current = medium.grown_to.unwrap_or(medium.size);
-    if size < current || !size.is_multiple_of(storage::SECTOR) {
-        let reason = format!("{size} is no multiple of 512 from {current} on");
+    let sizes = current..=storage::LARGEST;
+    if !sizes.contains(&size) || !size.is_multiple_of(storage::SECTOR) {
+        let reason = format!(
+            "size {size}: expected a multiple of 512 from {current}, which the disk has, to {}",
+            storage::LARGEST
+        );
         return Err(NotChanged(reason));
     }
     medium.grown_to = Some(size);

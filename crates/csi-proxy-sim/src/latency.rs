@@ -52,7 +52,8 @@ impl Latency {
     /// assumed.
     pub(crate) fn format(&self, size: u64, full: bool) -> Duration {
         const GIB: u64 = 1 << 30;
-        let nanoseconds = self.format_per_gib.as_nanos() * u128::from(size) / u128::from(GIB);
+        let per_gib = self.format_per_gib.as_nanos();
+        let nanoseconds = per_gib.saturating_mul(u128::from(size)) / u128::from(GIB);
         let quick = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
         match full {
             true => quick.saturating_mul(100),

@@ -103,6 +103,22 @@ fn disks_come_and_go() {
 }
 
 #[test]
+fn a_disk_that_cannot_be_is_refused_by_the_field() {
+    let node = Served::new();
+    for (arguments, field) in [
+        (&["10GiB", "--number", "4294967295"][..], "number"),
+        (&["0"], "size"),
+        (&["18446744073709551104"], "size"),
+        (&["1MiB", "--kind", "ntfs"], "size"),
+    ] {
+        let line = failure(&node.sim(&[&["attach-disk"], arguments].concat()));
+        assert!(line.contains(field), "{arguments:?}: {line}");
+    }
+    let number = node.ok(&["attach-disk", "10GiB", "--number", "4294967294"]);
+    assert_eq!(number, "4294967294\n");
+}
+
+#[test]
 fn files_are_shown_when_asked_for() {
     let node = Served::new();
     node.ok(&["write", r"C:\ProgramData\x.txt", "--text", "1234"]);

@@ -5,6 +5,8 @@
 
 mod answer;
 mod client;
+#[cfg(test)]
+mod fuzz;
 mod server;
 mod socket;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::answer;
@@ -133,25 +134,25 @@ fn serve(node: &SimNode, connection: Box<dyn Connection>) {
     if let Ok(writer) = connection.another() {
         let writer = Arc::new(Mutex::new(writer));
         let mut reader = BufReader::new(connection);
-        while let Some(line) = next_line(&mut reader) {
+        while let Ok(Some(line)) = next_line(&mut reader) {
             take(node, &process, &line, &writer);
         }
     }
     process.crash();
 }
 
-/// A line, or nothing at the end, after an error or when it is too long.
-fn next_line(reader: &mut impl BufRead) -> Option<String> {
-    let mut line = String::new();
-    let read = reader.take(LONGEST_LINE).read_line(&mut line).ok()?;
-    (read > 0 && line.ends_with('\n')).then_some(line)
+/// A line without its end; nothing at the end of all lines, or when it is too long.
+fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    reader.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+    Ok((line.pop() == Some(b'\n')).then_some(line))
 }
 
 type Writer = Arc<Mutex<Box<dyn Connection>>>;
 
 /// Answers one line. A request with an id is answered whenever it is done, so that others
 /// on the connection need not wait for it; one without is answered in its turn.
-fn take(node: &SimNode, process: &Process, line: &str, writer: &Writer) {
+fn take(node: &SimNode, process: &Process, line: &[u8], writer: &Writer) {
     let (id, request) = match parse(line) {
         Ok(parsed) => parsed,
         Err((id, reason)) => return write(writer, id, Outcome::Error(reason)),
@@ -169,18 +170,24 @@ fn take(node: &SimNode, process: &Process, line: &str, writer: &Writer) {
 }
 
 /// The request in a line, and its id.
-fn parse(line: &str) -> Result<(Option<u64>, Request), (Option<u64>, String)> {
-    let mut value: Value = serde_json::from_str(line).map_err(|error| (None, error.to_string()))?;
-    let id = value.as_object_mut().and_then(|object| object.remove("id"));
-    let id = match id {
-        None => None,
-        Some(id) => Some(
-            id.as_u64()
-                .ok_or((None, "the id is no number".to_owned()))?,
-        ),
-    };
-    let request = serde_json::from_value(value).map_err(|error| (id, error.to_string()))?;
+fn parse(line: &[u8]) -> Result<(Option<u64>, Request), (Option<u64>, String)> {
+    // Read by itself, so that the error of a request that cannot be read has its id.
+    let Id { id } = serde_json::from_slice(line).map_err(|error| (None, error.to_string()))?;
+    let wrong = |error: serde_json::Error| (id, error.to_string());
+    let mut value: Value = serde_json::from_slice(line).map_err(wrong)?;
+    if let Some(object) = value.as_object_mut() {
+        object.remove("id");
+    }
+    let request = serde_json::from_value(value).map_err(wrong)?;
     Ok((id, request))
+}
+
+/// The id of a request, beside its verb.
+#[derive(Deserialize)]
+#[serde(expecting = "an object with a verb, as {\"show\": null}")]
+struct Id {
+    #[serde(default)]
+    id: Option<u64>,
 }
 
 fn write(writer: &Writer, id: Option<u64>, answer: Outcome) {

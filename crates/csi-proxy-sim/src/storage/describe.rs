@@ -386,7 +386,21 @@ pub(crate) fn attach_parked(state: &mut State, medium: MediumId) -> Option<DiskI
     Some(id)
 }
 
-pub(super) fn medium_of(storage: &mut Storage, disk: &SimDisk) -> Medium {
+fn medium_of(storage: &mut Storage, disk: &SimDisk) -> Medium {
+    let mut medium = without_partitions(storage, disk);
+    for partition in &disk.partitions {
+        let seed = storage.next_id();
+        add_partition(&mut medium, disk.style, partition, seed);
+    }
+    if disk.style != SimStyle::Raw {
+        medium.write_tables();
+    }
+    put(&mut medium, 0, disk.content, disk.size);
+    medium
+}
+
+/// What is on a disk before its own partitions are.
+pub(super) fn without_partitions(storage: &mut Storage, disk: &SimDisk) -> Medium {
     let mut medium = Medium::empty(disk.size);
     match disk.style {
         SimStyle::Raw => {}
@@ -404,18 +418,11 @@ pub(super) fn medium_of(storage: &mut Storage, disk: &SimDisk) -> Medium {
             }
         }
     }
-    for partition in &disk.partitions {
-        let seed = storage.next_id();
-        add_partition(&mut medium, disk.style, partition, seed);
-    }
-    if disk.style != SimStyle::Raw {
-        medium.write_tables();
-    }
-    put(&mut medium, 0, disk.content, disk.size);
     medium
 }
 
-fn add_partition(medium: &mut Medium, style: SimStyle, partition: &SimPartition, seed: u64) {
+/// Where a partition lies on a medium that has those before it.
+pub(super) fn place(medium: &Medium, partition: &SimPartition) -> std::ops::Range<u64> {
     let usable = medium.usable();
     let end_of_last = medium.partitions.iter().map(Partition::end).max();
     let offset = partition.offset.unwrap_or_else(|| {
@@ -425,6 +432,18 @@ fn add_partition(medium: &mut Medium, style: SimStyle, partition: &SimPartition,
     });
     let rest = (usable.end / ALIGNMENT * ALIGNMENT).saturating_sub(offset);
     let size = partition.size.unwrap_or(rest);
+    offset..offset.saturating_add(size)
+}
+
+/// Adds a partition that has been checked.
+pub(super) fn add_partition(
+    medium: &mut Medium,
+    style: SimStyle,
+    partition: &SimPartition,
+    seed: u64,
+) {
+    let place = place(medium, partition);
+    let (offset, size) = (place.start, place.end - place.start);
     let guid = (partition.guid.clone()).unwrap_or_else(|| ids::guid(seed));
     let file_system = partition.content.file_system().map(|kind| FileSystem {
         label: partition.label.clone(),
@@ -439,21 +458,17 @@ fn add_partition(medium: &mut Medium, style: SimStyle, partition: &SimPartition,
         read_only: partition.read_only,
         offline: partition.offline,
         format_seconds: partition.format_seconds,
-        ..Partition::new(
-            number,
-            partition.kind.on(style),
-            offset..offset.saturating_add(size),
-        )
+        ..Partition::new(number, partition.kind.on(style), place)
     };
     medium.partitions.push(made.with_ids(guid));
     put(medium, offset, partition.content, size);
 }
 
+/// Puts a content's bytes on a part of a medium; what lies behind its end is left out.
 fn put(medium: &mut Medium, offset: u64, content: Content, size: u64) {
-    if offset.saturating_add(size) > medium.size {
-        return;
-    }
     for (at, bytes) in content.bytes(size) {
-        medium.bytes.write(offset + at, &bytes);
+        let left = usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX);
+        let fits = &bytes[..bytes.len().min(left)];
+        medium.bytes.write(offset + at, fits);
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn start(call: &mut MethodCall<'_>, disk: DiskId, offset: u64) -> Por
         finish(call.state, disk, offset, file_system);
         return done(0);
     }
-    let end = csi_proxy::clock::Moment(call.now.0 + time);
+    let end = csi_proxy::clock::Moment(call.now.0.saturating_add(time));
     call.state.storage.jobs.push(Job {
         call: call.call,
         end,

@@ -36,6 +36,7 @@ use crate::cim::{Association, Class};
 use crate::state::State;
 
 pub use bytes::SparseBytes;
+pub(crate) use check::LARGEST;
 pub use check::NotADisk;
 pub use content::Content;
 pub use describe::{SimDisk, SimKind, SimPartition, SimStyle};

@@ -106,9 +106,10 @@ impl Devices for Ports<'_> {
             }
             Device::Volume(disk, partition) => (disk.medium, partition.offset, partition.size),
         };
-        let left = size.saturating_sub(request.offset);
-        let length = usize::try_from(left.min(request.length.into())).unwrap_or(0);
-        Ok(Bytes(medium.bytes.read(start + request.offset, length)))
+        // A read from the end on answers nothing.
+        let from = request.offset.min(size);
+        let length = usize::try_from((size - from).min(request.length.into())).unwrap_or(0);
+        Ok(Bytes(medium.bytes.read(start + from, length)))
     }
 }
 

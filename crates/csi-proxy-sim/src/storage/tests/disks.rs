@@ -365,3 +365,79 @@ fn a_disk_does_not_shrink_and_grows_by_whole_sectors() {
     }
     assert_eq!(state, before);
 }
+
+#[test]
+fn a_disk_that_cannot_be_is_refused_by_the_field() {
+    use crate::storage::SimPartition;
+
+    let at = |offset: u64, size: u64| SimPartition::of(Content::Ntfs).offset(offset).size(size);
+    let unit = |allocation_unit| SimPartition {
+        allocation_unit: Some(allocation_unit),
+        ..SimPartition::of(Content::Ntfs)
+    };
+    for (disk, field) in [
+        (SimDisk::raw(0), "size"),
+        (SimDisk::raw(513), "size"),
+        (SimDisk::raw(1 << 63), "size"),
+        (SimDisk::gpt(u64::MAX - 511), "size"),
+        (SimDisk::raw(GIB).number(u32::MAX), "number"),
+        (SimDisk::gpt(GIB).partition(at(0, 0)), "partitions[0].size"),
+        (
+            SimDisk::gpt(GIB).partition(at(64 << 20, 0)),
+            "partitions[0].size",
+        ),
+        (
+            SimDisk::gpt(GIB).partition(at(64 << 20, 1000)),
+            "partitions[0].size",
+        ),
+        (
+            SimDisk::gpt(GIB).partition(at(1000, 1 << 20)),
+            "partitions[0].size",
+        ),
+        (
+            SimDisk::gpt(GIB).partition(at(64 << 20, u64::MAX)),
+            "partitions[0].size",
+        ),
+        (
+            SimDisk::gpt(GIB).partition(at(u64::MAX, 1)),
+            "partitions[0].size",
+        ),
+        (
+            SimDisk::mbr(GIB).partition(at(u64::MAX - 511, 512)),
+            "partitions[0].size",
+        ),
+        (
+            SimDisk::gpt(GIB)
+                .partition(at(64 << 20, GIB / 2))
+                .partition(at(64 << 20, 512)),
+            "partitions[1].size",
+        ),
+        (
+            SimDisk::gpt(GIB).partition(unit(0)),
+            "partitions[0].allocation_unit",
+        ),
+        (
+            SimDisk::gpt(GIB).partition(unit(1000)),
+            "partitions[0].allocation_unit",
+        ),
+    ] {
+        let error = disk.check().unwrap_err().to_string();
+        assert!(error.starts_with(field), "{field}: {error}");
+    }
+    for disk in [
+        SimDisk::raw(512),
+        SimDisk::gpt((1 << 63) - 512),
+        SimDisk::ntfs(1 << 50),
+    ] {
+        assert_eq!(disk.check(), Ok(()));
+    }
+}
+
+#[test]
+fn a_read_far_behind_the_end_of_a_volume_answers_nothing() {
+    let node = SimNode::builder().disk(SimDisk::ntfs(1 << 30)).build();
+    let process = node.process();
+    let volume = last_volume(&process);
+    let volume = volume.properties["UniqueId"].as_str().unwrap();
+    assert!(read(&process, volume, u64::MAX - 511, 512).is_empty());
+}
