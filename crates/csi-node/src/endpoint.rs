@@ -45,14 +45,8 @@ impl FromStr for Endpoint {
     type Err = EndpointError;
 
     fn from_str(text: &str) -> Result<Self, EndpointError> {
-        if let Some(path) = text.strip_prefix("unix://") {
-            return match path {
-                "" => Err(EndpointError::new(
-                    text,
-                    "has no path; write unix:///run/csi.sock",
-                )),
-                path => Ok(Self::Unix(PathBuf::from(path))),
-            };
+        if let Some(rest) = text.strip_prefix("unix:") {
+            return unix(text, rest);
         }
         if let Some(address) = text.strip_prefix("tcp://") {
             return tcp(text, address);
@@ -60,6 +54,22 @@ impl FromStr for Endpoint {
         let problem = "is of no known kind; write unix:///run/csi.sock or tcp://127.0.0.1:10000";
         Err(EndpointError::new(format!("{text:?}"), problem))
     }
+}
+
+/// The two forms of gRPC, `unix://` with an absolute path and `unix:` with any,
+/// <https://github.com/grpc/grpc/blob/master/doc/naming.md>.
+fn unix(text: &str, rest: &str) -> Result<Endpoint, EndpointError> {
+    let absolute = rest.strip_prefix("//").map(PathBuf::from);
+    let path = match absolute {
+        // On Windows a path with a drive, or one without.
+        Some(path) if path.has_root() => Ok(path),
+        Some(_) => Err("has a relative path".to_owned()),
+        None => std::path::absolute(rest).map_err(|error| format!("has no path ({error})")),
+    };
+    path.map(Endpoint::Unix).map_err(|problem| {
+        let problem = format!("{problem}; write unix:///run/csi.sock, or unix:csi.sock");
+        EndpointError::new(text, problem)
+    })
 }
 
 fn tcp(text: &str, address: &str) -> Result<Endpoint, EndpointError> {
@@ -107,6 +117,15 @@ mod tests {
     }
 
     #[test]
+    fn a_relative_path_is_one_of_the_directory_that_the_program_runs_in() {
+        let here = std::env::current_dir().unwrap();
+        let endpoint: Endpoint = "unix:run/csi.sock".parse().unwrap();
+        assert_eq!(endpoint, Endpoint::Unix(here.join("run/csi.sock")));
+        let endpoint: Endpoint = "unix:/run/csi.sock".parse().unwrap();
+        assert_eq!(endpoint.to_string(), "unix:///run/csi.sock");
+    }
+
+    #[test]
     fn an_endpoint_that_others_could_reach_is_refused() {
         for text in ["tcp://0.0.0.0:1", "tcp://10.0.0.1:1", "tcp://[::]:1"] {
             let error = text.parse::<Endpoint>().unwrap_err().to_string();
@@ -120,6 +139,9 @@ mod tests {
             "",
             "csi.sock",
             "unix://",
+            "unix:",
+            "unix://csi.sock",
+            "unix://./csi.sock",
             "http://x",
             "tcp://127.0.0.1",
             "tcp://host:1",

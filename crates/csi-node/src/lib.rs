@@ -30,6 +30,7 @@ mod endpoint;
 mod identity;
 mod jobs;
 pub mod local;
+mod names;
 mod node_service;
 mod plugin;
 pub mod proto;

@@ -34,6 +34,7 @@ use csi_proxy::os::At;
 use csi_proxy::{Error, Host, HostPath, Result};
 
 use crate::driver::PluginInfo;
+use crate::names;
 use crate::validate::Fields;
 use pool::Pool;
 
@@ -41,8 +42,6 @@ use pool::Pool;
 pub const PLUGIN_NAME: &str = "local.csi-proxy.io";
 /// Where the library keeps its records, below the pool, if the host names no other place.
 const STATE: &str = "state";
-/// CSI's limit for the name of a node, in bytes.
-const NODE_ID_LIMIT: usize = 256;
 
 /// What the driver has to be told.
 #[derive(Clone, Debug)]
@@ -52,9 +51,10 @@ pub struct LocalConfig {
     /// The most bytes that all volumes together may have; no limit but the pool's free space
     /// if not given.
     pub limit: Option<u64>,
-    /// The node's name in the cluster.
+    /// The node's name in the cluster, at most 63 characters: it is a topology value too.
     pub node_id: String,
-    /// The plugin's name; also the prefix of its topology key.
+    /// The plugin's name, a domain name of at most 54 characters; also part of the prefix of
+    /// its topology key.
     pub plugin_name: String,
     /// The most volumes in use on the node; 0 leaves it to the cluster.
     pub max_volumes: u32,
@@ -88,11 +88,9 @@ impl LocalDriver {
     /// Nothing on the node is touched yet.
     pub fn new(host: Host, config: LocalConfig) -> Result<Self> {
         let fields = Fields("local configuration");
-        fields.text("plugin_name", &config.plugin_name)?;
-        if config.node_id.is_empty() || config.node_id.len() > NODE_ID_LIMIT {
-            let detail = format!("{:?}, expected 1 to {NODE_ID_LIMIT} bytes", config.node_id);
-            return Err(fields.wrong("node_id", detail));
-        }
+        names::check_plugin_name(&config.plugin_name)
+            .map_err(|error| fields.wrong("plugin_name", error))?;
+        names::check_node_id(&config.node_id).map_err(|error| fields.wrong("node_id", error))?;
         if config.pool.file_name().is_none() {
             let detail = format!("{} is a whole drive, expected a directory", config.pool);
             return Err(fields.wrong("pool", detail));
@@ -105,7 +103,7 @@ impl LocalDriver {
                 host.with_state_dir(state)
             }
         };
-        let key = format!("topology.{}/node", config.plugin_name);
+        let key = names::topology_key(&config.plugin_name);
         Ok(Self {
             host,
             directory: config.pool,

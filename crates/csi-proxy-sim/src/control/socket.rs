@@ -19,11 +19,16 @@ impl Address {
             uri: uri.to_owned(),
             reason: reason.to_owned(),
         };
-        if let Some(path) = uri.strip_prefix("unix://") {
-            return match path.starts_with('/') {
-                true => Ok(Self::Unix(PathBuf::from(path))),
-                false => Err(fail("expected unix:///path with an absolute path")),
+        if let Some(rest) = uri.strip_prefix("unix:") {
+            // The two forms of gRPC: unix:// with an absolute path, unix: with any.
+            let path = match rest.strip_prefix("//").map(PathBuf::from) {
+                Some(path) if path.has_root() => Some(path),
+                Some(_) => None,
+                None => std::path::absolute(rest).ok(),
             };
+            let path = path
+                .ok_or_else(|| fail("expected unix:///path with an absolute path, or unix:path"))?;
+            return Ok(Self::Unix(path));
         }
         let tcp = uri
             .strip_prefix("tcp://")
@@ -235,6 +240,8 @@ mod tests {
     fn only_local_addresses_are_taken() {
         for uri in [
             "unix:///run/sim.sock",
+            "unix:/run/sim.sock",
+            "unix:sim.sock",
             "tcp://127.0.0.1:0",
             "tcp://[::1]:7000",
             "tcp://localhost:1",
