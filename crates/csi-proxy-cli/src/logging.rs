@@ -64,6 +64,8 @@ impl Logging {
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_ansi(colours)
+            // Without it a standard error that nobody reads any more would be a panic.
+            .log_internal_errors(false)
             .with_writer(output.writer());
         match self.log_format {
             Format::Text => lines.init(),

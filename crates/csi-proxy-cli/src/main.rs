@@ -7,12 +7,14 @@ mod logging;
 mod machine;
 mod node;
 mod onlooker;
+mod output;
 mod serve;
 mod service;
 mod shutdown;
 mod sim;
 mod size;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -51,6 +53,8 @@ enum Command {
     /// be ends the demo with exit code 1.
     Demo(DemoArgs),
     /// Serves the CSI services of a driver until it is told to end
+    ///
+    /// SIGTERM and SIGINT let running work end first, and a second one cuts it off.
     Node(Box<NodeArgs>),
     /// Serves the gRPC API of CSI Proxy 1.x, until it is told to end
     ///
@@ -60,6 +64,7 @@ enum Command {
     /// Installs, takes away or looks at the Windows service csiproxy, which serves
     Service(ServiceArgs),
     /// Looks at and changes the simulated node of a running `csi-proxy node --simulate`
+    #[command(after_help = sim::EXAMPLES)]
     Sim(Box<SimArgs>),
 }
 
@@ -89,7 +94,8 @@ fn main() -> ExitCode {
     match ended {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("csi-proxy: {failure}");
+            // Nobody may read it any more.
+            let _ = writeln!(std::io::stderr(), "csi-proxy: {failure}");
             ExitCode::FAILURE
         }
     }

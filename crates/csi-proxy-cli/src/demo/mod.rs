@@ -20,6 +20,7 @@ use crate::failure::{Failure, Result};
 use crate::fault::FaultArg;
 use crate::machine;
 use crate::onlooker::Onlooker;
+use crate::output::Output;
 use client::Client;
 use life::{LIFE, Life};
 
@@ -103,7 +104,7 @@ async fn walk(node: &SimNode, endpoint: &str, form: Form) -> Result<bool> {
     let client = Client::connect(endpoint).await?;
     let mut life = Life::new(client, Onlooker::new(node.process().host()))?;
     let title = format!("The life of a volume on a simulated Windows node, over {endpoint}");
-    let mut report = Report::begin(form, io::stdout(), &title).map_err(unwritten)?;
+    let mut report = Report::begin(form, Output::standard(), &title).map_err(unwritten)?;
     let mut passed = true;
     for step in LIFE {
         life.prepare(step)?;

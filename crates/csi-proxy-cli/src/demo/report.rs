@@ -263,7 +263,7 @@ mod tests {
                 })
                 .unwrap();
         }
-        report.end(3).unwrap();
+        report.end(3, Vec::new()).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! `csi-proxy sim`: looks at and changes the simulated node of a running program.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -14,45 +14,64 @@ use crate::failure::{Failure, Result};
 use crate::fault::{FaultArg, GRAMMAR};
 use crate::machine::Speed;
 use crate::onlooker::Onlooker;
+use crate::output::Output;
 use crate::size;
 
 /// What `csi-proxy sim` is told.
 #[derive(Args)]
 pub(crate) struct SimArgs {
-    /// The control endpoint of the simulated node: unix:///path or tcp://127.0.0.1:port, as
-    /// given to `csi-proxy node --sim-control`
+    /// The control endpoint of the simulated node: unix:///path, unix:path or
+    /// tcp://127.0.0.1:port, as given to `csi-proxy node --sim-control`
     #[arg(long, value_name = "URL", env = CSI_PROXY_SIM, global = true)]
     control: Option<String>,
     #[command(subcommand)]
     verb: Verb,
 }
 
+/// How the verbs are used together.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  csi-proxy node --driver local --simulate --endpoint unix:csi.sock --sim-control unix:sim.sock &
+  export CSI_PROXY_SIM=unix:sim.sock
+  csi-proxy sim attach-disk 10GiB --serial vol0123
+  csi-proxy sim fault 'MSFT_Volume.Format=returns:43006'
+  csi-proxy sim show";
+
 #[derive(Subcommand)]
 enum Verb {
     /// Prints a machine file with comments, for `csi-proxy node --simulate=FILE`
+    #[command(after_help = "Example:\n  csi-proxy sim example > machine.toml")]
     Example,
     /// Prints the node as a tree: disks, partitions, volumes, mounts and links
+    #[command(after_help = "Example:\n  csi-proxy sim show --files")]
     Show {
         /// All files on drive C: too
         #[arg(long)]
         files: bool,
     },
     /// Makes a directory with its parents; one that exists is fine
+    #[command(after_help = r"Example:
+  csi-proxy sim mkdir 'C:\var\lib\kubelet\pods'")]
     Mkdir {
         /// A path on the node, as C:\dir or /dir
         path: String,
     },
     /// Removes what stands at a path with all below it, a link itself; nothing there is fine
+    #[command(after_help = "Example:\n  csi-proxy sim rm /var/lib/kubelet/pods")]
     Rm {
         /// A path on the node
         path: String,
     },
     /// Prints what stands at a path, links followed: file, directory, not_found or other
+    #[command(after_help = "Example:\n  csi-proxy sim check /var/lib/kubelet")]
     Check {
         /// A path on the node
         path: String,
     },
     /// Writes a file from standard input; its directory must exist
+    #[command(after_help = r"Examples:
+  csi-proxy sim write 'C:\data.bin' < data.bin
+  csi-proxy sim write /ProgramData/x.txt --text hello")]
     Write {
         /// A path on the node
         #[arg(value_parser = crate::path)]
@@ -62,14 +81,19 @@ enum Verb {
         text: Option<String>,
     },
     /// Copies a file to standard output
+    #[command(after_help = "Example:\n  csi-proxy sim read /ProgramData/x.txt")]
     Read {
         /// A path on the node
         #[arg(value_parser = crate::path)]
         path: HostPath,
     },
     /// Attaches a disk and prints its number
+    #[command(after_help = "Examples:
+  csi-proxy sim attach-disk 10GiB --serial vol0123
+  csi-proxy sim attach-disk 10GiB --kind ntfs --offline")]
     AttachDisk(DiskArgs),
     /// Takes a disk away, as a cloud does
+    #[command(after_help = "Example:\n  csi-proxy sim detach-disk 1")]
     DetachDisk {
         /// The disk's number
         number: u32,
@@ -82,21 +106,25 @@ enum Verb {
         fault: Vec<FaultArg>,
     },
     /// Prints how many port calls there were, by operation, as JSON
+    #[command(after_help = "Example:\n  csi-proxy sim counts --reset")]
     Counts {
         /// Starts counting anew afterwards
         #[arg(long)]
         reset: bool,
     },
     /// Prints the whole state of the node as JSON; it holds the passwords of simulated servers
+    #[command(after_help = "Example:\n  csi-proxy sim state > state.json")]
     State,
     /// Sets how long the node takes to answer
+    #[command(after_help = "Example:\n  csi-proxy sim speed busy")]
     Speed {
         /// From now on
         #[arg(value_enum)]
         speed: Speed,
     },
     /// Reboots the node: running work, attached VHDX files and sessions are gone, files, links
-    /// and mount points stay
+    /// and mount points stay. All processes on it end; `csi-proxy node` starts its plugin anew
+    #[command(after_help = "Example:\n  csi-proxy sim reboot")]
     Reboot,
 }
 
@@ -167,14 +195,11 @@ pub(crate) fn run(args: &SimArgs) -> Result<ExitCode> {
         Verb::Example => csi_proxy_sim::example_machine().as_bytes().to_vec(),
         verb => perform(&Node::connect(args.control.as_deref())?, verb)?,
     };
-    match std::io::stdout().write_all(&output) {
-        // Who reads the first lines only has seen enough.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::from_error(
-            "cannot write to standard output",
-            &error,
-        )),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    let mut out = Output::standard();
+    out.write_all(&output)
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::from_error("cannot write to standard output", &error))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Does a verb on a node. Answers what is printed.

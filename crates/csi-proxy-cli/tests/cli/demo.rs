@@ -127,6 +127,28 @@ fn a_fault_that_cannot_be_read_is_told_what_was_expected() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_ends_nothing() {
+    for arguments in [
+        &["demo"][..],
+        &["demo", "--json"],
+        &["sim", "example"],
+        &["--help"],
+    ] {
+        let mut child = crate::program::csi_proxy()
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        // Nobody reads from the start.
+        child.stdout = None;
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        assert_eq!(stderr(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_fault_that_there_cannot_be_is_refused_with_the_names_near_it() {
     let output = run(&["demo", "--fault", "MSFT_Volum.Format=returns:43006"]);
     assert_eq!(output.status.code(), Some(2));

@@ -128,6 +128,40 @@ fn files_are_shown_when_asked_for() {
 }
 
 #[test]
+fn the_help_of_every_verb_has_an_example_that_is_read() {
+    let help = stdout(&run(&["sim", "--help"]));
+    let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let verbs: Vec<&str> = verbs
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            line.strip_prefix("  ")?
+                .split_once(' ')
+                .map(|(verb, _)| verb)
+        })
+        .filter(|verb| !verb.is_empty() && *verb != "help")
+        .collect();
+    assert!(verbs.contains(&"attach-disk"), "{help}");
+    for verb in verbs {
+        let help = stdout(&run(&["sim", verb, "--help"]));
+        assert!(help.contains("Example"), "{verb}: {help}");
+    }
+}
+
+#[test]
+fn a_path_on_a_drive_that_is_not_there_is_told_with_the_code_of_windows() {
+    let node = Served::new();
+    for arguments in [
+        &["mkdir", r"X:\a"][..],
+        &["read", r"X:\a"],
+        &["write", r"X:\a", "--text", "x"],
+    ] {
+        let line = failure(&node.sim(arguments));
+        assert!(line.contains("Win32 error 3:"), "{line}");
+    }
+    assert_eq!(node.ok(&["check", r"X:\a"]), "not_found\n");
+}
+
+#[test]
 fn a_fault_makes_the_next_call_fail() {
     let node = Served::new();
     node.ok(&["fault", "write_file=win32:112"]);
