@@ -48,34 +48,50 @@ impl Server {
     /// Serves the plugin until `shutdown` is there. Then no call is taken any more, those
     /// that run are answered, and all work that runs ends before this does.
     pub async fn serve(
-        self,
+        mut self,
         plugin: Plugin,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), EndpointError> {
+        let shutdown = self.leave_after(shutdown);
+        self.serve_for_now(plugin, shutdown).await
+    }
+
+    /// Serves the plugin until `end` is there, and goes on to listen: whoever calls then
+    /// waits for the plugin that is served next. Its other ends are those of
+    /// [`Server::serve`], with [`Server::leave_after`] for the last of all plugins.
+    pub async fn serve_for_now(
+        &mut self,
+        plugin: Plugin,
+        end: impl Future<Output = ()>,
+    ) -> Result<(), EndpointError> {
         let router = tonic::transport::Server::builder().add_routes(plugin.routes());
-        let served = match self.listener {
-            Listener::Unix(incoming, path) => {
-                let shutdown = remove_after(shutdown, path);
-                router
-                    .serve_with_incoming_shutdown(incoming, shutdown)
-                    .await
-            }
-            Listener::Tcp(incoming) => {
-                router
-                    .serve_with_incoming_shutdown(incoming, shutdown)
-                    .await
-            }
+        let served = match &mut self.listener {
+            Listener::Unix(incoming, _) => router.serve_with_incoming_shutdown(incoming, end).await,
+            Listener::Tcp(incoming) => router.serve_with_incoming_shutdown(incoming, end).await,
         };
         plugin.drain().await;
         served.map_err(|error| EndpointError::new(&self.endpoint, error))
     }
-}
 
-/// The socket is removed while we still listen at it: later it could be another's.
-async fn remove_after(shutdown: impl Future<Output = ()>, path: PathBuf) {
-    shutdown.await;
-    if let Err(error) = std::fs::remove_file(&path) {
-        tracing::warn!("the socket {} stays behind: {error}", path.display());
+    /// Waits for `shutdown` and removes the socket. That is done while we still listen at
+    /// it: later it could be another's.
+    pub fn leave_after<F: Future<Output = ()>>(
+        &self,
+        shutdown: F,
+    ) -> impl Future<Output = ()> + use<F> {
+        let path = match &self.listener {
+            Listener::Unix(_, path) => Some(path.clone()),
+            Listener::Tcp(_) => None,
+        };
+        async move {
+            shutdown.await;
+            let Some(path) = path else {
+                return;
+            };
+            if let Err(error) = std::fs::remove_file(&path) {
+                tracing::warn!("the socket {} stays behind: {error}", path.display());
+            }
+        }
     }
 }
 

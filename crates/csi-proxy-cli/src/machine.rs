@@ -1,12 +1,15 @@
 //! The simulated node that a command runs on, and a process on it.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use csi_proxy::Host;
 use csi_proxy::clock::{Clock, Deadline};
 use csi_proxy::port::{Answer, Call, Carried, PortError, PortResult, Transport};
+use csi_proxy_sim::control::ControlClient;
 use csi_proxy_sim::{Latency, Machine, Process, SimClock, SimNode};
 
 use crate::failure::{Failure, Result};
@@ -57,6 +60,87 @@ pub(crate) fn for_node(
     Ok(node)
 }
 
+/// How often it is looked whether a process has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A process on a simulated node, from its start to its end.
+pub(crate) struct Life {
+    host: Host,
+    process: Option<Process>,
+    /// A port call was told that there is no process any more.
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Life {
+    /// A new process on a node of our own.
+    pub(crate) fn on(node: &SimNode) -> Self {
+        let process = node.process();
+        Self::over(Box::new(process.clone()), Some(process))
+    }
+
+    /// A new process on the node at a control endpoint.
+    pub(crate) fn elsewhere(uri: &str) -> Result<Self> {
+        let client = ControlClient::connect(uri)
+            .map_err(|error| Failure::from_error("--simulate-at", &error))?;
+        Ok(Self::over(Box::new(client), None))
+    }
+
+    fn over(to: Box<dyn Transport>, process: Option<Process>) -> Self {
+        let has_ended = Arc::<AtomicBool>::default();
+        let ports = Arc::new(Carried(Watched {
+            to,
+            has_ended: Arc::clone(&has_ended),
+        }));
+        Self {
+            host: Host::new(ports.clone(), ports),
+            process,
+            has_ended,
+        }
+    }
+
+    /// The library in it.
+    pub(crate) fn host(&self) -> Host {
+        self.host.clone()
+    }
+
+    /// Returns when it has ended. The end of one elsewhere shows at its next port call.
+    pub(crate) async fn end(&self) {
+        let is_alive = |process: &Process| process.is_alive();
+        while !self.has_ended.load(Ordering::SeqCst) && self.process.as_ref().is_none_or(is_alive) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// The way to a process, which notes when that has ended.
+struct Watched {
+    to: Box<dyn Transport>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Transport for Watched {
+    fn carry(&self, call: &Call, deadline: Deadline) -> PortResult<Answer> {
+        let answer = self.to.carry(call, deadline);
+        trace(call, &answer);
+        if let Err(PortError::Unavailable { .. }) = answer {
+            self.has_ended.store(true, Ordering::SeqCst);
+        }
+        answer
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        self.to.clock()
+    }
+}
+
+fn trace(call: &Call, answer: &PortResult<Answer>) {
+    tracing::trace!(
+        operation = call.operation(),
+        error = answer.as_ref().err().map(tracing::field::display),
+        "port call"
+    );
+}
+
 /// The library on a process of the node that is started again whenever it has ended: a
 /// crash or a reboot that is simulated does not end our own program.
 pub(crate) fn restarted_host(node: &SimNode) -> Host {
@@ -82,11 +166,7 @@ impl Transport for Restarted {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         let answer = process.carry(call, deadline);
-        tracing::trace!(
-            operation = call.operation(),
-            error = answer.as_ref().err().map(tracing::field::display),
-            "port call"
-        );
+        trace(call, &answer);
         if let Err(PortError::Unavailable { .. }) = answer {
             // What ran in it has lost this call; the next one is made by its successor.
             let mut current = self.process.lock().unwrap_or_else(PoisonError::into_inner);

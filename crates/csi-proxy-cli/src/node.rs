@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -9,11 +10,11 @@ use csi_node::local::{LocalConfig, LocalDriver, PLUGIN_NAME};
 use csi_node::{Endpoint, Plugin, Server};
 use csi_proxy::{Host, HostPath};
 use csi_proxy_sim::SimNode;
-use csi_proxy_sim::control::{ControlClient, ControlServer};
+use csi_proxy_sim::control::ControlServer;
 use tokio::runtime::Runtime;
 
 use crate::failure::{Failure, Result};
-use crate::machine::{self, Speed};
+use crate::machine::{self, Life, Speed};
 use crate::path;
 use crate::shutdown::Shutdown;
 use crate::size;
@@ -25,11 +26,13 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_enum)]
     driver: Driver,
 
-    /// Where the CSI services listen: unix:///path or tcp://127.0.0.1:port (loopback only)
+    /// Where the CSI services listen: unix:///path, unix:path below the directory that the
+    /// program is started in, or tcp://127.0.0.1:port (loopback only)
     #[arg(long, value_name = "URL", env = "CSI_ENDPOINT")]
     endpoint: Endpoint,
 
-    /// The node's name in the cluster, at most 256 bytes
+    /// The node's name in the cluster, at most 63 characters: it is the value of the
+    /// plugin's topology key
     #[arg(
         long,
         value_name = "NAME",
@@ -38,7 +41,8 @@ pub(crate) struct NodeArgs {
     )]
     node_id: String,
 
-    /// The plugin's name, also the prefix of its topology key
+    /// The plugin's name, a domain name of at most 54 characters: topology.NAME/node is its
+    /// topology key
     #[arg(long, value_name = "NAME", default_value = PLUGIN_NAME)]
     plugin_name: String,
 
@@ -75,7 +79,7 @@ pub(crate) struct NodeArgs {
     sim_control: Option<String>,
 
     /// Keeps the simulated node in this file: read at the start if it is there, instead of a
-    /// machine file, and written at the end
+    /// machine file, and written then and at the end
     #[arg(long, value_name = "FILE", requires = "simulate")]
     sim_state: Option<PathBuf>,
 
@@ -91,17 +95,13 @@ enum Driver {
     Local,
 }
 
-/// Serves until a signal comes, then lets running work finish.
+/// Serves until a signal comes, then lets running work finish; a second signal cuts it off.
 pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::from_error("cannot start", &error))?;
     match (&args.simulate, &args.simulate_at) {
         (Some(machine), _) => simulate(args, machine.as_deref(), &runtime)?,
-        (None, Some(uri)) => {
-            let node = ControlClient::connect(uri)
-                .map_err(|error| Failure::from_error("--simulate-at", &error))?;
-            runtime.block_on(serve(args, node.host()))?;
-        }
+        (None, Some(uri)) => runtime.block_on(serve(args, || Life::elsewhere(uri)))?,
         (None, None) => {
             return Err(Failure::new(
                 "this version has no connection to a real Windows node: add --simulate or \
@@ -115,15 +115,18 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode> {
 /// Serves on a simulated node of our own.
 fn simulate(args: &NodeArgs, machine: Option<&Path>, runtime: &Runtime) -> Result<()> {
     let node = machine::for_node(machine, args.sim_state.as_deref(), args.sim_speed)?;
-    // It is open until it is dropped.
-    let _control = control(args.sim_control.as_deref(), &node)?;
-    runtime.block_on(serve(args, machine::restarted_host(&node)))?;
-    match &args.sim_state {
+    let save = || match &args.sim_state {
         None => Ok(()),
         Some(path) => node
             .save(path)
             .map_err(|error| Failure::from_error("--sim-state", &error)),
-    }
+    };
+    // Who cannot keep the node in the end says so before there is anything to keep.
+    save()?;
+    // It is open until it is dropped.
+    let _control = control(args.sim_control.as_deref(), &node)?;
+    runtime.block_on(serve(args, || Ok(Life::on(&node))))?;
+    save()
 }
 
 /// Opens the control endpoint, and tells so on standard output.
@@ -139,18 +142,42 @@ pub(crate) fn control(uri: Option<&str>, node: &SimNode) -> Result<Option<Contro
 
 /// Serves the plugin, and tells the endpoint on standard output as soon as it can be
 /// reached.
-async fn serve(args: &NodeArgs, host: Host) -> Result<()> {
+///
+/// A process on a simulated node ends with a crash or a reboot, and ours does not: the plugin
+/// is started anew then, as the kubelet would do it, and remembers nothing.
+async fn serve(args: &NodeArgs, mut begin: impl FnMut() -> Result<Life>) -> Result<()> {
     let told = |error: csi_node::EndpointError| Failure::new(error.to_string());
-    let shutdown = Shutdown::listen()
+    let mut shutdown = Shutdown::listen()
         .map_err(|error| Failure::from_error("cannot listen for signals", &error))?;
-    let plugin = plugin(args, host)?;
-    let server = Server::bind(&args.endpoint).await.map_err(told)?;
+    let mut life = begin()?;
+    let mut plugin = plugin(args, life.host())?;
+    let mut server = Server::bind(&args.endpoint).await.map_err(told)?;
     tell(&format!("listening on {}", server.endpoint()));
-    let signal = async {
-        let signal = shutdown.signal().await;
+    let mut signal = pin!(server.leave_after(async {
+        let signal = shutdown.next().await;
         tracing::info!("{signal}: no new calls; running work ends first");
-    };
-    server.serve(plugin, signal).await.map_err(told)
+        tokio::spawn(async move {
+            let signal = shutdown.next().await;
+            tracing::warn!("{signal} again: ended at once, and running work is cut off");
+            std::process::exit(1);
+        });
+    }));
+    loop {
+        let mut is_last = false;
+        let end = async {
+            tokio::select! {
+                () = &mut signal => is_last = true,
+                () = life.end() => {}
+            }
+        };
+        server.serve_for_now(plugin, end).await.map_err(told)?;
+        if is_last {
+            return Ok(());
+        }
+        tracing::warn!("the process on the simulated node has ended; the plugin starts anew");
+        life = begin()?;
+        plugin = self::plugin(args, life.host())?;
+    }
 }
 
 fn plugin(args: &NodeArgs, mut host: Host) -> Result<Plugin> {

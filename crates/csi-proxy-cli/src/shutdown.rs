@@ -19,6 +19,11 @@ impl Shutdown {
 
     /// Returns with the name of the first signal that comes.
     pub(crate) async fn signal(mut self) -> &'static str {
+        self.next().await
+    }
+
+    /// Returns with the name of the next signal that comes.
+    pub(crate) async fn next(&mut self) -> &'static str {
         self.0.next().await
     }
 }

@@ -1,5 +1,6 @@
 //! The node's clock.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,32 +72,24 @@ impl SimClock {
         self.advance(missing);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn now(&self) -> Duration {
-        match self.mode {
-            Mode::Auto | Mode::Manual => self.now,
-            Mode::Real { since, scale } => self
-                .now
-                .saturating_add(since.elapsed().saturating_mul(scale)),
-        }
-    }
-}
-
-impl Clock for SimClock {
-    fn now(&self) -> Moment {
-        Moment(self.lock().now())
+    /// Returns once `moment` has come, or as soon as `ended` is set and [`SimClock::wake`] is
+    /// called.
+    pub(crate) fn sleep_until_or(&self, moment: Moment, ended: &AtomicBool) {
+        self.sleep(moment, || ended.load(Ordering::SeqCst));
     }
 
-    fn sleep_until(&self, moment: Moment) {
+    /// Lets all who sleep look whether they still need to.
+    pub(crate) fn wake(&self) {
+        // With the lock nobody is between looking and sleeping.
+        let _state = self.lock();
+        self.moved.notify_all();
+    }
+
+    fn sleep(&self, moment: Moment, has_ended: impl Fn() -> bool) {
         let mut state = self.lock();
         loop {
             let left = moment.0.saturating_sub(state.now());
-            if left.is_zero() {
+            if left.is_zero() || has_ended() {
                 return;
             }
             state = match state.mode {
@@ -119,6 +112,31 @@ impl Clock for SimClock {
                 }
             };
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn now(&self) -> Duration {
+        match self.mode {
+            Mode::Auto | Mode::Manual => self.now,
+            Mode::Real { since, scale } => self
+                .now
+                .saturating_add(since.elapsed().saturating_mul(scale)),
+        }
+    }
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Moment {
+        Moment(self.lock().now())
+    }
+
+    fn sleep_until(&self, moment: Moment) {
+        self.sleep(moment, || false);
     }
 }
 

@@ -340,3 +340,27 @@ fn a_stall_without_end_beside_latencies_is_one() {
         "{answer:?}"
     );
 }
+
+#[test]
+fn what_a_process_waits_for_ends_with_it() {
+    for reboots in [false, true] {
+        let (node, process, waiting) = hanging("stat", |process| {
+            let at = At::path(&HostPath::from_kubelet("/").unwrap());
+            process.os().stat(&at, Deadline::Never)
+        });
+        let clock = process.os();
+        let sleeping = std::thread::spawn(move || clock.pause(Duration::MAX, Deadline::Never));
+        match reboots {
+            true => node.reboot(),
+            false => process.crash(),
+        }
+        assert!(!process.is_alive());
+        // The clock stands still all the time.
+        let answer = waiting.join().unwrap();
+        assert!(
+            matches!(answer, Err(PortError::Unavailable { .. })),
+            "{answer:?}"
+        );
+        sleeping.join().unwrap();
+    }
+}

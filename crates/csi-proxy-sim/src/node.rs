@@ -31,6 +31,7 @@ struct Shared {
 pub(crate) struct Model {
     pub(crate) state: State,
     pub(crate) runtime: Runtime,
+    clock: Arc<SimClock>,
 }
 
 impl SimNode {
@@ -44,7 +45,11 @@ impl SimNode {
         for job in &state.storage.jobs {
             runtime.continue_after(job.call);
         }
-        let model = Model { state, runtime };
+        let model = Model {
+            state,
+            runtime,
+            clock: Arc::clone(&clock),
+        };
         Self(Arc::new(Shared {
             model: Mutex::new(model),
             clock,
@@ -135,6 +140,19 @@ impl SimNode {
 
     pub(crate) fn end_process(&self, process: ProcessId) {
         self.model().end_process(process);
+    }
+
+    /// Whether the process has not ended.
+    pub(crate) fn is_alive(&self, process: ProcessId) -> bool {
+        self.model().runtime.end_of(process).is_some()
+    }
+
+    /// Lets a process wait until a moment; its end ends the wait.
+    pub(crate) fn sleep_until(&self, process: ProcessId, moment: Moment) {
+        let end = self.model().runtime.end_of(process);
+        if let Some(ended) = end {
+            self.0.clock.sleep_until_or(moment, &ended);
+        }
     }
 
     pub(crate) fn sim_clock(&self) -> &SimClock {
@@ -277,7 +295,7 @@ impl SimNode {
             is_awaited: given_up.is_none(),
         });
         drop(model);
-        clock.sleep_until(given_up.unwrap_or(end));
+        self.sleep_until(process, given_up.unwrap_or(end));
         let mut model = self.model();
         model.runtime.check_alive(process)?;
         if given_up.is_some() {
@@ -299,6 +317,7 @@ impl Model {
     pub(crate) fn end_process(&mut self, process: ProcessId) {
         self.runtime.end_process(process);
         self.state.locks.release_all_of(process);
+        self.clock.wake();
     }
 
     pub(crate) fn reboot(&mut self) {
@@ -308,5 +327,6 @@ impl Model {
         crate::smb::reboot(&mut self.state);
         crate::iscsi::reboot(&mut self.state);
         crate::services::reboot(&mut self.state);
+        self.clock.wake();
     }
 }

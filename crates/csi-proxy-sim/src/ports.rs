@@ -31,7 +31,7 @@ impl Clock for Ports<'_> {
     }
 
     fn sleep_until(&self, moment: Moment) {
-        self.node.sim_clock().sleep_until(moment);
+        self.node.sleep_until(self.process, moment);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use csi_proxy::Host;
 use csi_proxy::cim::Cim;
-use csi_proxy::clock::{Clock, Deadline};
+use csi_proxy::clock::{Clock, Deadline, Moment};
 use csi_proxy::os::Os;
 use csi_proxy::port::{Answer, Call, Carried, PortResult, Transport};
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,11 @@ impl Process {
         self.id
     }
 
+    /// Whether it has neither crashed nor gone with a reboot.
+    pub fn is_alive(&self) -> bool {
+        self.node.is_alive(self.id)
+    }
+
     /// Ends the process: its locks are released, its calls are lost. What Windows does on
     /// its behalf, a format for instance, goes on.
     pub fn crash(&self) {
@@ -71,6 +76,17 @@ impl Transport for Process {
     }
 
     fn clock(&self) -> &dyn Clock {
-        self.node.sim_clock()
+        self
+    }
+}
+
+/// The node's clock. Whoever waits on it in a process that ends waits no longer.
+impl Clock for Process {
+    fn now(&self) -> Moment {
+        self.node.sim_clock().now()
+    }
+
+    fn sleep_until(&self, moment: Moment) {
+        self.node.sleep_until(self.id, moment);
     }
 }

@@ -1,6 +1,8 @@
 //! What belongs to a run and not to the node: processes, counters, the log of calls.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use csi_proxy::clock::Moment;
 use csi_proxy::port::{Call, CallId, PortError, PortResult};
@@ -63,7 +65,8 @@ pub(crate) struct Runtime {
     delayed: Vec<Delayed>,
     counts: Counts,
     log: VecDeque<LogEntry>,
-    alive: BTreeSet<ProcessId>,
+    /// The processes that there are, each with what is set at its end.
+    alive: BTreeMap<ProcessId, Arc<AtomicBool>>,
     last_process: u64,
     last_token: u64,
     last_call: u64,
@@ -118,12 +121,14 @@ impl Runtime {
     pub(crate) fn start_process(&mut self) -> ProcessId {
         self.last_process += 1;
         let process = ProcessId(self.last_process);
-        self.alive.insert(process);
+        self.alive.insert(process, Arc::default());
         process
     }
 
     pub(crate) fn end_process(&mut self, process: ProcessId) {
-        self.alive.remove(&process);
+        if let Some(ended) = self.alive.remove(&process) {
+            ended.store(true, Ordering::SeqCst);
+        }
         // WMI goes on with what it was asked for; calls of the process itself end with it.
         let of_wmi = |one: &Delayed| matches!(one.call, Call::Cim(_));
         self.delayed
@@ -134,17 +139,24 @@ impl Runtime {
     }
 
     pub(crate) fn end_all_processes(&mut self) {
-        self.alive.clear();
+        for (_, ended) in std::mem::take(&mut self.alive) {
+            ended.store(true, Ordering::SeqCst);
+        }
         self.delayed.clear();
     }
 
     pub(crate) fn check_alive(&self, process: ProcessId) -> PortResult<()> {
-        match self.alive.contains(&process) {
+        match self.alive.contains_key(&process) {
             true => Ok(()),
             false => Err(PortError::Unavailable {
                 reason: format!("{process} has ended"),
             }),
         }
+    }
+
+    /// What is set at the end of a process; nothing if it has ended.
+    pub(crate) fn end_of(&self, process: ProcessId) -> Option<Arc<AtomicBool>> {
+        self.alive.get(&process).cloned()
     }
 
     pub(crate) fn next_token(&mut self) -> u64 {

@@ -66,6 +66,24 @@ fn the_node_is_kept_in_a_file_over_restarts() {
 }
 
 #[test]
+fn a_file_in_which_the_node_cannot_be_kept_is_refused_at_the_start() {
+    let directory = Directory::new("unkept");
+    let file = directory.join("missing/node.json").display().to_string();
+    let output = run(&[
+        "node",
+        "--driver=local",
+        "--simulate",
+        "--endpoint=tcp://127.0.0.1:0",
+        &format!("--sim-state={file}"),
+    ]);
+    let line = failure(&output);
+    assert!(
+        line.contains("--sim-state") && line.contains(&file),
+        "{line}"
+    );
+}
+
+#[test]
 fn the_machine_file_that_sim_example_prints_describes_a_node() {
     let directory = Directory::new("example");
     let file = directory.join("machine.toml");
@@ -118,6 +136,81 @@ fn wrong_arguments_are_told_what_was_expected() {
         let told = stderr(&output);
         assert!(told.contains(expected), "{arguments:?}: {told}");
     }
+}
+
+#[test]
+fn names_that_csi_does_not_allow_are_refused_at_the_start() {
+    let long = "n".repeat(64);
+    for (setting, field) in [
+        ("--plugin-name=", "plugin_name"),
+        ("--plugin-name=local plugin", "plugin_name"),
+        ("--plugin-name=.io", "plugin_name"),
+        ("--node-id=", "node_id"),
+        ("--node-id=a\nb", "node_id"),
+        (&format!("--node-id={long}"), "node_id"),
+    ] {
+        let node = [
+            "node",
+            "--driver=local",
+            "--simulate",
+            "--endpoint=tcp://127.0.0.1:0",
+        ];
+        let line = failure(&run(&[&node[..], &[setting]].concat()));
+        assert!(
+            line.contains(field) && line.contains("expected"),
+            "{setting:?}: {line}"
+        );
+    }
+}
+
+#[test]
+fn relative_sockets_are_told_how_to_write_them_wherever_they_are_given() {
+    let node = ["node", "--driver=local", "--simulate"];
+    for more in [
+        &["--endpoint=unix://csi.sock"][..],
+        &[
+            "--endpoint=tcp://127.0.0.1:0",
+            "--sim-control=unix://sim.sock",
+        ],
+    ] {
+        let output = run(&[&node[..], more].concat());
+        let told = stderr(&output);
+        assert!(!output.status.success());
+        assert!(told.contains("unix:///"), "{more:?}: {told}");
+    }
+    let line = failure(&run(&["sim", "--control=unix://sim.sock", "show"]));
+    assert!(line.contains("unix:///path"), "{line}");
+}
+
+#[test]
+fn a_relative_socket_is_made_where_the_program_was_started() {
+    let directory = Directory::new("relative");
+    let mut command = crate::program::csi_proxy();
+    let node = Node::spawn(
+        {
+            command
+                .current_dir(directory.join(""))
+                .args(["node", "--driver=local", "--simulate"])
+                .args(["--endpoint=unix:csi.sock", "--sim-control=unix:sim.sock"]);
+            command
+        },
+        directory.socket("sim.sock"),
+        "listening on ",
+    );
+    assert!(exists(&directory.join("csi.sock")));
+    assert_eq!(node.sim_ok(&["check", "/"]), "directory\n");
+}
+
+#[test]
+fn a_standard_error_that_nobody_reads_costs_nothing() {
+    let directory = Directory::new("unread");
+    let mut node = Node::start(&directory, &["-vv"]);
+    node.leave_unread();
+    for _ in 0..20 {
+        node.sim_ok(&["reboot"]);
+    }
+    assert_eq!(node.sim_ok(&["check", "/"]), "directory\n");
+    assert_eq!(node.terminate().0, Some(0));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
 use crate::program::{Directory, stderr};
-use crate::running::Node;
+use crate::running::{LIMIT, Node, exists};
 
 const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\v\globalmount";
 
@@ -45,9 +45,13 @@ async fn create(endpoint: &str, name: &str) -> Result<(), Status> {
 }
 
 async fn stage(endpoint: &str, volume: &str) -> Result<(), Status> {
+    stage_at(endpoint, volume, STAGING).await
+}
+
+async fn stage_at(endpoint: &str, volume: &str, staging: &str) -> Result<(), Status> {
     let request = NodeStageVolumeRequest {
         volume_id: volume.to_owned(),
-        staging_target_path: STAGING.to_owned(),
+        staging_target_path: staging.to_owned(),
         volume_capability: Some(capability()),
         ..Default::default()
     };
@@ -104,6 +108,30 @@ async fn sigterm_lets_a_running_format_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_second_sigterm_cuts_off_what_the_first_lets_finish() {
+    let directory = Directory::new("cut");
+    let endpoint = directory.socket("csi.sock");
+    let node = Node::start(&directory, &[]);
+    create(&endpoint, "v").await.expect("the volume is made");
+    node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:100000"]);
+    let staging = tokio::spawn({
+        let endpoint = endpoint.clone();
+        async move { stage(&endpoint, "v").await }
+    });
+    while formats(&node) == 0 {
+        tokio::task::yield_now().await;
+    }
+    node.signal();
+    while exists(&directory.join("csi.sock")) {
+        tokio::task::yield_now().await;
+    }
+    let (code, told) = node.terminate();
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("again"), "{told}");
+    assert!(staging.await.expect("the call ends").is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crash_costs_one_call_and_the_next_one_goes_on() {
     let directory = Directory::new("crash");
     let endpoint = directory.socket("csi.sock");
@@ -112,8 +140,80 @@ async fn a_crash_costs_one_call_and_the_next_one_goes_on() {
     node.sim_ok(&["fault", "attach_virtual_disk=crash-after"]);
     let status = stage(&endpoint, "v").await.expect_err("the process ended");
     assert_eq!(status.code(), Code::Unavailable, "{status}");
-    stage(&endpoint, "v").await.expect("the retry goes on");
+    staged_at_last(&endpoint).await;
     assert_eq!(formats(&node), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_on_a_drive_that_the_node_does_not_have_are_not_found() {
+    let directory = Directory::new("drive");
+    let endpoint = directory.socket("csi.sock");
+    let node = Node::start(&directory, &[r"--pool=X:\pool"]);
+    let status = create(&endpoint, "v").await.expect_err("there is no X:");
+    assert_eq!(status.code(), Code::NotFound, "{status}");
+    assert!(status.message().contains("error 3"), "{status}");
+    node.kill();
+
+    let _node = Node::start(&directory, &[]);
+    create(&endpoint, "v").await.expect("the volume is made");
+    let staged = stage_at(&endpoint, "v", r"X:\staging").await;
+    let status = staged.expect_err("there is no X:");
+    assert_eq!(status.code(), Code::NotFound, "{status}");
+    assert!(status.message().contains("error 3"), "{status}");
+}
+
+/// Stages as the kubelet does: again, as long as the plugin is away.
+async fn staged_at_last(endpoint: &str) {
+    let began = std::time::Instant::now();
+    while let Err(status) = stage(endpoint, "v").await {
+        // A connection that closes before the call is on its way is an error of the transport
+        // to tonic's client, with codes of many kinds; others call all of them Unavailable.
+        let is_of_transport = std::error::Error::source(&status).is_some();
+        let is_away = status.code() == Code::Unavailable || is_of_transport;
+        assert!(is_away, "{status}");
+        assert!(began.elapsed() < LIMIT, "{status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_reboot_the_plugin_comes_back_and_goes_on() {
+    let directory = Directory::new("reboot");
+    let other = Directory::new("reboot-other");
+    let node = Node::start(&directory, &[]);
+    let at = format!("--simulate-at={}", directory.socket("sim.sock"));
+    let _second = Node::start(&other, &[&at]);
+    let endpoints = [directory.socket("csi.sock"), other.socket("csi.sock")];
+    create(&endpoints[0], "v")
+        .await
+        .expect("the volume is made");
+    for endpoint in &endpoints {
+        staged_at_last(endpoint).await;
+        node.sim_ok(&["reboot"]);
+        staged_at_last(endpoint).await;
+        unstage(endpoint, "v").await.expect("it is unstaged");
+    }
+    assert_eq!(formats(&node), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reboot_cuts_off_a_call_that_hangs_and_its_retry_is_not_held_up() {
+    let directory = Directory::new("reboot-hang");
+    let endpoint = directory.socket("csi.sock");
+    let node = Node::start(&directory, &[]);
+    create(&endpoint, "v").await.expect("the volume is made");
+    node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:100000"]);
+    let staging = tokio::spawn({
+        let endpoint = endpoint.clone();
+        async move { stage(&endpoint, "v").await }
+    });
+    while formats(&node) == 0 {
+        tokio::task::yield_now().await;
+    }
+    node.sim_ok(&["reboot"]);
+    let status = staging.await.expect("the call ends");
+    let status = status.expect_err("the process ended");
+    assert_eq!(status.code(), Code::Unavailable, "{status}");
+    staged_at_last(&endpoint).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::program::{Directory, csi_proxy, stderr, stdout};
 
 /// Far more than anything here takes.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The process; it is killed when it is dropped.
 pub(crate) struct Node {
@@ -56,8 +56,13 @@ impl Node {
         Self::spawn(command, control, "serving ")
     }
 
+    /// Closes our end of its standard error.
+    pub(crate) fn leave_unread(&mut self) {
+        self.child.stderr = None;
+    }
+
     /// Starts a program and waits until it prints a line that begins so.
-    fn spawn(mut command: Command, control: String, line: &str) -> Self {
+    pub(crate) fn spawn(mut command: Command, control: String, line: &str) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -114,12 +119,17 @@ impl Node {
         stdout(&output)
     }
 
-    /// Sends it SIGTERM and waits for its end. Answers its exit code and what it told.
-    pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
+    /// Sends it SIGTERM.
+    pub(crate) fn signal(&self) {
         let sent = Command::new("kill")
             .arg(self.child.id().to_string())
             .status();
         assert!(sent.expect("kill runs").success());
+    }
+
+    /// Sends it SIGTERM and waits for its end. Answers its exit code and what it told.
+    pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
+        self.signal();
         let end = Instant::now() + LIMIT;
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
