@@ -52,6 +52,28 @@
 //! jumps: whoever sleeps finds that the time has come. A manual clock stands still until the
 //! test advances it. [`Latency::MEASURED`] makes calls take as long as on a busy node.
 //!
+//! ```
+//! use std::time::Duration;
+//!
+//! use csi_proxy::clock::{Clock, Deadline};
+//! use csi_proxy_sim::{Fault, Latency, SimNode};
+//!
+//! let node = SimNode::builder().latency(Latency::MEASURED).build();
+//! let process = node.process();
+//! let ids = |process: &csi_proxy_sim::Process| process.host().disk().list_ids(Deadline::Never);
+//!
+//! // The first query fails with WBEM_E_FAILED, the next one takes 0.2 s on the node's clock.
+//! node.inject(Fault::on("query MSFT_Disk").hresult(0x8004_1001));
+//! assert!(ids(&process).is_err());
+//! assert!(ids(&process).is_ok());
+//! assert!(node.clock().now().0 >= Duration::from_millis(200));
+//! // A reboot ends the process, and the kubelet starts another one.
+//! node.reboot();
+//! assert!(ids(&process).is_err());
+//! assert!(ids(&node.process()).is_ok());
+//! assert_eq!(node.faults_left(), 0);
+//! ```
+//!
 //! # Faults
 //!
 //! A [`Fault`] says at which call what goes wrong: a return value, a code, a stall, an

@@ -205,7 +205,7 @@ mod tests {
     fn the_example_is_a_machine() {
         let node = Machine::parse(example_machine()).unwrap().build().unwrap();
         let state = node.snapshot();
-        assert_eq!(state.storage.disks.len(), 4);
+        assert_eq!(state.storage.disks.len(), 5);
         assert_eq!(
             state.file(r"C:\ProgramData\app\settings.txt").unwrap(),
             b"text"
@@ -213,6 +213,50 @@ mod tests {
         assert_eq!(state.smb.servers.len(), 1);
         assert_eq!(state.iscsi.targets.len(), 1);
         assert!(state.services.runs("MyAgent"));
+    }
+
+    /// The fields of what stands at `place`, as the error of one that there is not names them.
+    fn fields(place: &str) -> Vec<String> {
+        let error = Machine::parse(&format!("{place}no_such_field = 1\n")).unwrap_err();
+        let error = error.to_string();
+        let (_, known) = error.split_once("expected one of").unwrap_or_else(|| {
+            let (_, both) = error.split_once("expected ").unwrap();
+            ("", both)
+        });
+        let known: Vec<_> = known.split('`').skip(1).step_by(2).collect();
+        assert!(!known.is_empty(), "{error}");
+        known.into_iter().map(ToOwned::to_owned).collect()
+    }
+
+    #[test]
+    fn the_example_has_every_field_and_a_field_that_there_is_not_is_refused_with_its_line() {
+        for place in [
+            "",
+            "[[disks]]\nsize = 512\n",
+            "[[disks]]\nsize = 512\n[disks.hidden]\n",
+            "[[disks]]\nsize = 512\n[[disks.page83]]\n",
+            "[[disks]]\nsize = 512\n[[disks.partitions]]\n",
+            "[[files]]\n",
+            "[smb.s]\n",
+            "[smb.s.shares.d]\n",
+            "[iscsi.t]\n",
+            "[iscsi.t.chap]\n",
+            "[[iscsi.t.luns]]\n",
+            "[[services]]\n",
+            "[[services]]\n[services.start_takes]\n",
+            "[[services]]\n[services.pending]\n",
+        ] {
+            for field in fields(place) {
+                let is_set = |line: &str| {
+                    line.split(['{', ',', '#', '.', '[', ']'])
+                        .any(|part| part.split('=').next().unwrap_or("").trim() == field)
+                };
+                assert!(example_machine().lines().any(is_set), "{place}: {field}");
+            }
+            let line = place.lines().count() + 1;
+            let shown = error(&format!("{place}no_such_field = 1\n"));
+            assert!(shown.contains(&format!("line {line}")), "{shown}");
+        }
     }
 
     #[test]

@@ -124,6 +124,22 @@ pub(crate) struct Method {
     pub(crate) run: fn(&mut MethodCall<'_>) -> PortResult<Reply>,
 }
 
+impl Method {
+    /// A method that is called on an instance.
+    pub(crate) const fn of_instance(
+        name: &'static str,
+        parameters: &'static [&'static str],
+        run: fn(&mut MethodCall<'_>) -> PortResult<Reply>,
+    ) -> Self {
+        Self {
+            name,
+            is_static: false,
+            parameters,
+            run,
+        }
+    }
+}
+
 /// A method call that reached its class. The instance exists and the parameters are known.
 pub(crate) struct MethodCall<'a> {
     pub(crate) state: &'a mut State,

@@ -16,37 +16,24 @@ use crate::cim::{
 };
 use crate::state::State;
 
-const fn method(
-    name: &'static str,
-    parameters: &'static [&'static str],
-    run: fn(&mut MethodCall<'_>) -> PortResult<Reply>,
-) -> Method {
-    Method {
-        name,
-        is_static: false,
-        parameters,
-        run,
-    }
-}
-
 pub(super) const CLASS: Class = Class {
     namespace: Namespace::Storage,
     name: "MSFT_Partition",
     properties: PROPERTIES,
     rows,
     methods: &[
-        method(
+        Method::of_instance(
             "AddAccessPath",
             &["AccessPath", "AssignDriveLetter"],
             add_access_path,
         ),
-        method("RemoveAccessPath", &["AccessPath"], remove_access_path),
-        method("DeleteObject", &[], delete_object),
-        method("GetSupportedSize", &[], get_supported_size),
-        method("Resize", &["Size"], resize),
-        method("Online", &[], |call| set_offline(call, false)),
-        method("Offline", &[], |call| set_offline(call, true)),
-        method(
+        Method::of_instance("RemoveAccessPath", &["AccessPath"], remove_access_path),
+        Method::of_instance("DeleteObject", &[], delete_object),
+        Method::of_instance("GetSupportedSize", &[], get_supported_size),
+        Method::of_instance("Resize", &["Size"], resize),
+        Method::of_instance("Online", &[], |call| set_offline(call, false)),
+        Method::of_instance("Offline", &[], |call| set_offline(call, true)),
+        Method::of_instance(
             "SetAttributes",
             &[
                 "IsReadOnly",

@@ -13,26 +13,13 @@ use super::{Storage, Volume, format};
 use crate::cim::{Class, Hint, Method, MethodCall, Reply, Row, done, properties, wide};
 use crate::state::State;
 
-const fn method(
-    name: &'static str,
-    parameters: &'static [&'static str],
-    run: fn(&mut MethodCall<'_>) -> PortResult<Reply>,
-) -> Method {
-    Method {
-        name,
-        is_static: false,
-        parameters,
-        run,
-    }
-}
-
 pub(super) const CLASS: Class = Class {
     namespace: Namespace::Storage,
     name: "MSFT_Volume",
     properties: PROPERTIES,
     rows,
     methods: &[
-        method(
+        Method::of_instance(
             "Format",
             &[
                 "FileSystem",
@@ -48,11 +35,11 @@ pub(super) const CLASS: Class = Class {
             ],
             format_volume,
         ),
-        method("Flush", &[], flush),
-        method("GetSupportedClusterSizes", &["FileSystem"], cluster_sizes),
-        method("GetSupportedFileSystems", &[], file_systems),
-        method("SetFileSystemLabel", &["FileSystemLabel"], set_label),
-        method("Repair", &["OfflineScanAndFix", "Scan", "SpotFix"], repair),
+        Method::of_instance("Flush", &[], flush),
+        Method::of_instance("GetSupportedClusterSizes", &["FileSystem"], cluster_sizes),
+        Method::of_instance("GetSupportedFileSystems", &[], file_systems),
+        Method::of_instance("SetFileSystemLabel", &["FileSystemLabel"], set_label),
+        Method::of_instance("Repair", &["OfflineScanAndFix", "Scan", "SpotFix"], repair),
     ],
 };
 
