@@ -156,6 +156,7 @@ fn stage(host: &Host, disk: &str) -> csi_proxy::Result<()> {
         disk: disk.to_owned(),
         path: staged(),
         format: FormatOptions::default(),
+        file_system: None,
         read_only: false,
     };
     host.staging().stage(&request, Never).map(drop)
