@@ -13,11 +13,17 @@ use criterion::{Criterion, criterion_group, criterion_main};
 type Step = (&'static str, fn(&Rig));
 
 /// The RPCs of a life in their order.
-const LIFE: [Step; 9] = [
+const LIFE: [Step; 11] = [
     ("create", |rig| drop(rig.create("v", GIB).unwrap())),
     ("first stage", |rig| rig.stage("v").unwrap()),
     ("unstage", |rig| rig.unstage("v").unwrap()),
+    ("controller expand", |rig| {
+        drop(rig.grow("v", 2 * GIB).unwrap());
+    }),
     ("stage", |rig| rig.stage("v").unwrap()),
+    ("node expand", |rig| {
+        drop(rig.node_expand("v", STAGING, 2 * GIB).unwrap());
+    }),
     ("publish", |rig| rig.publish("v").unwrap()),
     ("stats", |rig| drop(rig.stats("v", TARGET).unwrap())),
     ("unpublish", |rig| rig.unpublish("v").unwrap()),
@@ -32,7 +38,7 @@ fn life(criterion: &mut Criterion) {
         rig.node.reset_counts();
         step(&rig);
         let counts = rig.node.counts();
-        println!("  {name:12} {:3} {:3}", counts.cim, counts.os);
+        println!("  {name:17} {:3} {:3}", counts.cim, counts.os);
     }
     criterion.bench_function("life of a volume", |bench| {
         bench.iter(|| {

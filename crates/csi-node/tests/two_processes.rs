@@ -1,8 +1,11 @@
 //! Two processes of the plugin on one node, as while an update rolls: they fight for the
 //! same volumes over the node's control endpoint, and only one at a time works on a volume.
 //!
-//! The program is both: without arguments the test, with arguments one of the plugins.
+//! The test is all of them: by itself it starts two more of its program, which are told by
+//! environment variables to be plugins.
 
+// Elsewhere the plugins have no socket to be called at.
+#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test ends at the first fault")]
 
 mod common;
@@ -24,23 +27,23 @@ use csi_proxy_sim::control::{ControlClient, ControlServer};
 use tonic::transport::{Channel, Endpoint as Remote};
 use tonic::{Code, Status};
 
+/// The control endpoint of the node, for a program that is to be a plugin.
+const CONTROL: &str = "CSI_NODE_TEST_CONTROL";
+/// The endpoint that it serves at.
+const ENDPOINT: &str = "CSI_NODE_TEST_ENDPOINT";
 const VOLUMES: usize = 10;
 /// How often a call is made again that was aborted; far more than is ever needed.
 const ATTEMPTS: usize = 10_000;
 
-fn main() {
-    // Elsewhere the plugins have no socket to be called at.
-    if !cfg!(unix) {
-        println!("test two_processes ... ignored");
-        return;
-    }
-    let arguments: Vec<_> = std::env::args().collect();
+#[test]
+fn two_processes_fight_for_the_same_volumes() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    match &*arguments {
-        [_, role, control, endpoint] if role == "plugin" => {
-            runtime.block_on(serve(control, endpoint));
+    match std::env::var(CONTROL) {
+        Ok(control) => {
+            let endpoint = std::env::var(ENDPOINT).unwrap();
+            runtime.block_on(serve(&control, &endpoint));
         }
-        _ => runtime.block_on(fight()),
+        Err(_) => runtime.block_on(fight()),
     }
 }
 
@@ -50,7 +53,6 @@ async fn serve(control: &str, endpoint: &str) {
     let driver = LocalDriver::new(host, common::config()).unwrap();
     let endpoint: Endpoint = endpoint.parse().unwrap();
     let server = Server::bind(&endpoint).await.unwrap();
-    println!("serving at {}", server.endpoint());
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
     let shutdown = async {
         ended.await.ok();
@@ -70,7 +72,9 @@ impl Rival {
     async fn start(directory: &Path, control: &str, name: &str) -> Self {
         let socket = directory.join(name);
         let process = Command::new(std::env::current_exe().unwrap())
-            .args(["plugin", control, &format!("unix://{}", socket.display())])
+            .args(["--exact", "two_processes_fight_for_the_same_volumes"])
+            .env(CONTROL, control)
+            .env(ENDPOINT, format!("unix://{}", socket.display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -198,7 +202,9 @@ async fn fight() {
     ] {
         assert_eq!(counts.of(once), VOLUMES as u64, "{once}");
     }
-    println!("{VOLUMES} volumes, {aborted} calls aborted, each formatted once");
+    common::report(&format!(
+        "{VOLUMES} volumes, {aborted} calls aborted, each formatted once"
+    ));
 
     // What a killed process has staged, the other one takes over.
     insist(|| two.create("last")).await;
@@ -214,7 +220,6 @@ async fn fight() {
     // It ends by a connection to itself, so its socket must still be there.
     drop(control);
     std::fs::remove_dir_all(&directory).unwrap();
-    println!("test two_processes ... ok");
 }
 
 async fn both<F, G>(one: impl Fn() -> F, two: impl Fn() -> G) -> usize
