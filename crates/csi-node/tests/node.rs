@@ -671,3 +671,38 @@ fn a_disk_that_wmi_shows_late_is_waited_for() {
         .of("MSFT_StorageSetting.UpdateHostStorageCache");
     assert!(rescans >= 3, "{rescans}");
 }
+
+#[test]
+fn a_volume_whose_call_was_given_up_stays_locked_until_that_call_ends() {
+    let hour = std::time::Duration::from_secs(3600);
+    let clock = csi_proxy_sim::SimClock::auto();
+    let node = csi_proxy_sim::SimNode::builder().clock(clock).build();
+    let rig = Rig::on(node);
+    rig.create("v", GIB).unwrap();
+    rig.node
+        .inject(csi_proxy_sim::Fault::on("MSFT_Disk.Initialize").stalls(hour));
+    // The work has 15 minutes.
+    let error = rig.stage("v").unwrap_err();
+    assert_eq!(error.code(), Code::DeadlineExceeded, "{error:?}");
+    // The plugin itself is kept away, and so is another one, on the disk and on the file.
+    let other = Rig::on(rig.node.clone());
+    for rig in [&rig, &other] {
+        for answer in [
+            rig.stage("v"),
+            rig.unstage("v"),
+            rig.unpublish("v"),
+            rig.delete("v"),
+            rig.grow("v", 2 * GIB).map(drop),
+        ] {
+            assert_eq!(answer.unwrap_err().code(), Code::Aborted);
+        }
+    }
+    use csi_proxy::clock::Clock as _;
+    let late = csi_proxy::clock::Moment(rig.node.clock().now().0 + 2 * hour);
+    rig.node.clock().sleep_until(late);
+    rig.stage("v").unwrap();
+    assert_eq!(rig.node.counts().of("MSFT_Disk.Initialize"), 1);
+    rig.unstage("v").unwrap();
+    other.delete("v").unwrap();
+    assert_eq!(rig.locks(), 0);
+}

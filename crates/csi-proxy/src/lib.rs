@@ -45,6 +45,7 @@ pub use ids::{DevicePath, DiskNumber, NotAnId, VolumeId};
 pub use invalid::InvalidValue;
 pub use iscsi::{NodeAddress, Portal};
 pub use locator::Locator;
+pub use lock::Lock;
 pub use path::{HostPath, NotAHostPath};
 pub use secret::Secret;
 pub use smb::{Credentials, SharePath};

@@ -1,12 +1,13 @@
-//! The lock of a disk or a share: one operation at a time changes it, over all processes of
-//! the node.
+//! Locks: one operation at a time changes a disk, a share or what a driver has named, over all
+//! processes of the node.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Deadline;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::host::Host;
 use crate::operation::Operation;
 use crate::os::{LockName, LockToken};
@@ -29,11 +30,44 @@ struct Kept {
     running: Vec<CallId>,
 }
 
-/// A lock that is held. Dropping it gives it back, unless a call under it still runs.
-pub(crate) struct Lock<'a> {
+/// A lock that is held, [`Host::lock`]. Dropping it gives it back, unless a call under it
+/// still runs.
+#[must_use = "it is given back when it is dropped"]
+pub struct Lock<'a> {
     host: &'a Host,
     token: LockToken,
     running: RefCell<Vec<CallId>>,
+}
+
+impl Host {
+    /// Takes a lock of the caller's own, which keeps out every other operation under that
+    /// name in all processes of the node, and ends with this process at the latest. `object`
+    /// is what it is for, in errors.
+    ///
+    /// # Errors
+    /// `Aborted` when another operation holds it, in this process or another.
+    pub fn lock(
+        &self,
+        operation: &'static str,
+        name: &LockName,
+        object: impl fmt::Display,
+        deadline: Deadline,
+    ) -> Result<Lock<'_>> {
+        self.kept_locks().sweep(self, deadline);
+        // It answers at once; a lock whose answer nobody waits for would be held by nobody.
+        match self.os().try_lock(name, Deadline::Never) {
+            Ok(Some(token)) => Ok(Lock {
+                host: self,
+                token,
+                running: RefCell::default(),
+            }),
+            Ok(None) => {
+                let detail = "another operation works on it; try again when it has ended";
+                Err(Error::new(ErrorKind::Aborted, operation, object, detail))
+            }
+            Err(error) => Err(Error::from_port(operation, object, error)),
+        }
+    }
 }
 
 impl<'a> Lock<'a> {
@@ -65,25 +99,19 @@ impl<'a> Lock<'a> {
     }
 
     fn take(operation: &Operation<'a>, kind: &str, id: &str) -> Result<Self> {
-        let host = operation.host();
-        host.kept_locks().sweep(host, operation.deadline());
         let name = LockName(format!("{kind}:{id}"));
         let object = format!("{kind} {id}");
-        // It answers at once; a lock whose answer nobody waits for would be held by nobody.
-        let token = host
-            .os()
-            .try_lock(&name, Deadline::Never)
-            .map_err(|error| operation.port_error(&object, error))?
-            .ok_or_else(|| {
-                let detail =
-                    format!("another operation works on this {kind}; try again when it has ended");
-                operation.error(ErrorKind::Aborted, &object, detail)
-            })?;
-        Ok(Self {
-            host,
-            token,
-            running: RefCell::default(),
-        })
+        operation
+            .host()
+            .lock(operation.name(), &name, object, operation.deadline())
+    }
+
+    /// Looks at the error of work that was done under the lock. A call that was given up at
+    /// the deadline but goes on in Windows keeps the lock until it has ended.
+    pub fn note_error(&self, error: &Error) {
+        if let Some(error) = error.port_error() {
+            self.note(error);
+        }
     }
 
     /// Looks at the error of a call under the lock: one that was given up but goes on keeps

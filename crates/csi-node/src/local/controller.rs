@@ -47,16 +47,17 @@ impl ControllerDriver for LocalDriver {
             .for_uses(pool.operation, &request.capabilities)?;
         let context = parameters.to_context();
         let file = pool.file(&volume_id)?;
-        let _volume = pool.lock(&volume_id)?;
-        let info = match pool.find(&file)? {
-            Some(info) => existing(&pool, &volume_id, request.range, &context, info)?,
-            None => {
-                let file_system = parameters.file_system();
-                let size = size::choose(pool.operation, request.range, file_system)?;
-                self.make(&pool, &volume_id, &file, size, &context)?
-            }
-        };
-        Ok(volume(volume_id, &info, context))
+        pool.locked(&volume_id, || {
+            let info = match pool.find(&file)? {
+                Some(info) => existing(&pool, &volume_id, request.range, &context, info)?,
+                None => {
+                    let file_system = parameters.file_system();
+                    let size = size::choose(pool.operation, request.range, file_system)?;
+                    self.make(&pool, &volume_id, &file, size, &context)?
+                }
+            };
+            Ok(volume(volume_id.clone(), &info, context))
+        })
     }
 
     fn delete(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
@@ -64,53 +65,56 @@ impl ControllerDriver for LocalDriver {
         let Some(file) = none_if_missing(pool.file(volume_id))? else {
             return Ok(());
         };
-        let _volume = pool.lock(volume_id)?;
-        match pool.find(&file) {
-            Ok(Some(info)) if info.attached => {
-                let detail = "is in use on this node; unstage it first";
-                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+        pool.locked(volume_id, || {
+            match pool.find(&file) {
+                Ok(Some(info)) if info.attached => {
+                    let detail = "is in use on this node; unstage it first";
+                    return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+                }
+                Ok(None) => {}
+                // Windows does not remove a file that is attached, readable or not.
+                Ok(Some(_)) => pool.remove(&file)?,
+                Err(error) if says_unreadable(&error) => pool.remove(&file)?,
+                Err(error) => return Err(error),
             }
-            Ok(None) => {}
-            // Windows does not remove a file that is attached, readable or not.
-            Ok(Some(_)) => pool.remove(&file)?,
-            Err(error) if says_unreadable(&error) => pool.remove(&file)?,
-            Err(error) => return Err(error),
-        }
-        pool.forget_records(volume_id)?;
-        pool.remove(&pool.context_file(volume_id)?)?;
-        pool.remove(&pool.unfinished(volume_id)?)
+            pool.forget_records(volume_id)?;
+            pool.remove(&pool.context_file(volume_id)?)?;
+            pool.remove(&pool.unfinished(volume_id)?)
+        })
     }
 
     /// Source: `ExpandVirtualDisk` works on a detached file only.
     fn grow(&self, volume_id: &str, range: SizeRange, deadline: Deadline) -> Result<u64> {
         let pool = self.pool("local expand volume", deadline);
         let file = pool.file(volume_id)?;
-        let _volume = pool.lock(volume_id)?;
-        let info = pool.info(volume_id)?;
-        let size = size::grown(pool.operation, range, info.virtual_size)?;
-        if size == info.virtual_size {
-            return Ok(size);
-        }
-        if info.attached {
-            let detail = "is in use on this node; a VHDX file is expanded only while it is \
-                          detached, so stop its pods first";
-            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
-        }
-        let _others = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        let _whole = pool.lock_whole()?;
-        let more = size - info.virtual_size;
-        let room = self.room(&pool)?;
-        if more > room {
-            let detail = format!("{more} bytes more are needed and {room} are left");
-            return Err(pool.error(self.no_room_for(size), volume_id, detail));
-        }
-        let request = ExpandVirtualDisk {
-            at: At::path(&file),
-            size,
-        };
-        let expanded = self.host.os().expand_virtual_disk(&request, deadline);
-        expanded.map_err(|error| pool.failed(&file, error))?;
-        Ok(size)
+        pool.locked(volume_id, || {
+            let info = pool.info(volume_id)?;
+            let size = size::grown(pool.operation, range, info.virtual_size)?;
+            if size == info.virtual_size {
+                return Ok(size);
+            }
+            if info.attached {
+                let detail = "is in use on this node; a VHDX file is expanded only while it is \
+                              detached, so stop its pods first";
+                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+            }
+            let _others = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+            pool.locked_whole(|| {
+                let more = size - info.virtual_size;
+                let room = self.room(&pool)?;
+                if more > room {
+                    let detail = format!("{more} bytes more are needed and {room} are left");
+                    return Err(pool.error(self.no_room_for(size), volume_id, detail));
+                }
+                let request = ExpandVirtualDisk {
+                    at: At::path(&file),
+                    size,
+                };
+                let expanded = self.host.os().expand_virtual_disk(&request, deadline);
+                expanded.map_err(|error| pool.failed(&file, error))?;
+                Ok(size)
+            })
+        })
     }
 
     fn get(&self, volume_id: &str, deadline: Deadline) -> Result<Volume> {
@@ -165,31 +169,32 @@ impl LocalDriver {
     ) -> Result<VirtualDiskInfo> {
         let _others = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         self.make_directories(pool)?;
-        let _whole = pool.lock_whole()?;
-        // Nobody else makes a volume now, so whatever is unfinished was left behind.
-        for left_behind in pool.contents()?.unfinished {
-            pool.remove(&left_behind)?;
-        }
-        let room = self.room(pool)?;
-        if size > room {
-            let detail = format!("{size} bytes are needed and {room} are left");
-            return Err(pool.error(self.no_room_for(size), volume_id, detail));
-        }
-        pool.write_context(volume_id, context)?;
-        let unfinished = pool.unfinished(volume_id)?;
-        let create = CreateVirtualDisk {
-            at: At::path(&unfinished),
-            size,
-        };
-        let created = self.host.os().create_virtual_disk(&create, pool.deadline);
-        created.map_err(|error| pool.failed(&unfinished, error))?;
-        let rename = Rename {
-            at: At::path(&unfinished),
-            to: file.clone(),
-        };
-        let renamed = self.host.os().rename(&rename, pool.deadline);
-        renamed.map_err(|error| pool.failed(&unfinished, error))?;
-        pool.info(volume_id)
+        pool.locked_whole(|| {
+            // Nobody else makes a volume now, so whatever is unfinished was left behind.
+            for left_behind in pool.contents()?.unfinished {
+                pool.remove(&left_behind)?;
+            }
+            let room = self.room(pool)?;
+            if size > room {
+                let detail = format!("{size} bytes are needed and {room} are left");
+                return Err(pool.error(self.no_room_for(size), volume_id, detail));
+            }
+            pool.write_context(volume_id, context)?;
+            let unfinished = pool.unfinished(volume_id)?;
+            let create = CreateVirtualDisk {
+                at: At::path(&unfinished),
+                size,
+            };
+            let created = self.host.os().create_virtual_disk(&create, pool.deadline);
+            created.map_err(|error| pool.failed(&unfinished, error))?;
+            let rename = Rename {
+                at: At::path(&unfinished),
+                to: file.clone(),
+            };
+            let renamed = self.host.os().rename(&rename, pool.deadline);
+            renamed.map_err(|error| pool.failed(&unfinished, error))?;
+            pool.info(volume_id)
+        })
     }
 
     /// What it means that there is no room for a volume of this size, made or grown to it.

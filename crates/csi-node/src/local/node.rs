@@ -38,39 +38,40 @@ impl Driver for LocalDriver {
         let parameters = Parameters::read_context(pool.operation, &request.volume_context)?;
         let format = parameters.format(pool.operation, &request.capability)?;
         pool.check_path("staging_target_path", &request.staging_path)?;
-        let _volume = pool.lock(volume_id)?;
-        self.make_directories(&pool)?;
-        let attached_before = pool.info(volume_id)?.attached;
-        let file_system = parameters.named_file_system(&request.capability);
-        match attached_before {
-            true => prepare_attached(&pool, request, file_system)?,
-            false => pool.attach(volume_id, request.capability.access)?,
-        }
-        let disk = pool.disk_info(volume_id)?;
-        let host = pool.recording(volume_id)?;
-        let staged = host.staging().stage(
-            &StageRequest {
-                disk: disk.unique_id,
-                path: request.staging_path.clone(),
-                format,
-                file_system,
-                read_only: request.capability.access == Access::ReadOnly,
-            },
-            deadline,
-        );
-        if let Err(error) = staged {
-            // Nobody unstages what was refused.
-            let detached = match !attached_before && error.kind().is_refusal() {
-                true => pool.detach(volume_id),
-                false => Ok(()),
-            };
-            return Err(match detached {
-                Ok(()) => error,
-                Err(left) => error.with_detail(format_args!("the file stays attached: {left}")),
-            });
-        }
-        // The format has ended, if there was one.
-        pool.forget_records(volume_id)
+        pool.locked(volume_id, || {
+            self.make_directories(&pool)?;
+            let attached_before = pool.info(volume_id)?.attached;
+            let file_system = parameters.named_file_system(&request.capability);
+            match attached_before {
+                true => prepare_attached(&pool, request, file_system)?,
+                false => pool.attach(volume_id, request.capability.access)?,
+            }
+            let disk = pool.disk_info(volume_id)?;
+            let host = pool.recording(volume_id)?;
+            let staged = host.staging().stage(
+                &StageRequest {
+                    disk: disk.unique_id,
+                    path: request.staging_path.clone(),
+                    format,
+                    file_system,
+                    read_only: request.capability.access == Access::ReadOnly,
+                },
+                deadline,
+            );
+            if let Err(error) = staged {
+                // Nobody unstages what was refused.
+                let detached = match !attached_before && error.kind().is_refusal() {
+                    true => pool.detach(volume_id),
+                    false => Ok(()),
+                };
+                return Err(match detached {
+                    Ok(()) => error,
+                    Err(left) => error.with_detail(format_args!("the file stays attached: {left}")),
+                });
+            }
+            // The format has ended, if there was one.
+            pool.forget_records(volume_id)
+        })
     }
 
     /// Unmounts the volume and detaches its file, unless it is staged somewhere else. An
@@ -85,28 +86,29 @@ impl Driver for LocalDriver {
         if none_if_missing(pool.file(volume_id))?.is_none() {
             return Ok(());
         }
-        let _volume = pool.lock(volume_id)?;
-        let found = pool.found_at(volume_id, staging_path)?;
-        let attached = pool.attached_disk(volume_id)?.is_some();
-        let to_detach = attached && pool.mounted_elsewhere(volume_id, staging_path)?.is_none();
-        let (ours, volume) = match &found {
-            Found::Volume(volume) => (true, Some(volume)),
-            Found::NoVolume => (to_detach, None),
-            Found::LinkElsewhere => (false, None),
-        };
-        // What is mounted is not being formatted.
-        if to_detach && volume.is_none() {
-            pool.check_not_formatting(volume_id)?;
-        }
-        if ours && !pool.is_in_a_volume(staging_path)? {
-            self.host
-                .staging()
-                .unstage(staging_path, volume, deadline)?;
-        }
-        match to_detach {
-            true => pool.detach(volume_id),
-            false => Ok(()),
-        }
+        pool.locked(volume_id, || {
+            let found = pool.found_at(volume_id, staging_path)?;
+            let attached = pool.attached_disk(volume_id)?.is_some();
+            let to_detach = attached && pool.mounted_elsewhere(volume_id, staging_path)?.is_none();
+            let (ours, volume) = match &found {
+                Found::Volume(volume) => (true, Some(volume)),
+                Found::NoVolume => (to_detach, None),
+                Found::LinkElsewhere => (false, None),
+            };
+            // What is mounted is not being formatted.
+            if to_detach && volume.is_none() {
+                pool.check_not_formatting(volume_id)?;
+            }
+            if ours && !pool.is_in_a_volume(staging_path)? {
+                self.host
+                    .staging()
+                    .unstage(staging_path, volume, deadline)?;
+            }
+            match to_detach {
+                true => pool.detach(volume_id),
+                false => Ok(()),
+            }
+        })
     }
 
     /// Makes a link to the staging path. WMI is not asked.
@@ -114,31 +116,32 @@ impl Driver for LocalDriver {
         let pool = self.pool("local publish", deadline);
         let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
         pool.check_path("target_path", &request.target_path)?;
-        let _volume = pool.lock(volume_id)?;
-        pool.info(volume_id)?;
-        if !pool.is_mounted_at(volume_id, staging_path)? {
-            let detail = format!("is not staged at {staging_path}");
-            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
-        }
-        let staged = pool.access_at(staging_path)?;
-        let wanted = match request.read_only {
-            true => Access::ReadOnly,
-            false => request.capability.access,
-        };
-        if staged != wanted {
-            let detail = format!(
-                "is staged {staged} at {staging_path}, and a link to it cannot be one {wanted}"
-            );
-            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
-        }
-        let target_path = &request.target_path;
-        publish::link(
-            &self.host,
-            pool.operation,
-            target_path,
-            staging_path,
-            deadline,
-        )
+        pool.locked(volume_id, || {
+            pool.info(volume_id)?;
+            if !pool.is_mounted_at(volume_id, staging_path)? {
+                let detail = format!("is not staged at {staging_path}");
+                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+            }
+            let staged = pool.access_at(staging_path)?;
+            let wanted = match request.read_only {
+                true => Access::ReadOnly,
+                false => request.capability.access,
+            };
+            if staged != wanted {
+                let detail = format!(
+                    "is staged {staged} at {staging_path}, and a link to it cannot be one {wanted}"
+                );
+                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+            }
+            let target_path = &request.target_path;
+            publish::link(
+                &self.host,
+                pool.operation,
+                target_path,
+                staging_path,
+                deadline,
+            )
+        })
     }
 
     /// Removes the link, whatever became of the volume, but not that of another one.
@@ -146,15 +149,20 @@ impl Driver for LocalDriver {
         let pool = self.pool("local unpublish", deadline);
         let (volume_id, target_path) = (&request.volume_id, &request.target_path);
         pool.check_path("target_path", target_path)?;
+        let unlink = || {
+            publish::unlink(
+                &self.host,
+                pool.operation,
+                target_path,
+                || pool.may_unpublish(volume_id, target_path),
+                deadline,
+            )
+        };
         // A text that is no id names no volume to keep others away from.
-        let _volume = none_if_missing(pool.lock(volume_id))?;
-        publish::unlink(
-            &self.host,
-            pool.operation,
-            target_path,
-            || pool.may_unpublish(volume_id, target_path),
-            deadline,
-        )
+        match none_if_missing(pool.file(volume_id))? {
+            Some(_) => pool.locked(volume_id, unlink),
+            None => unlink(),
+        }
     }
 
     fn stats(&self, request: &AtPath, deadline: Deadline) -> Result<Stats> {
@@ -176,21 +184,22 @@ impl Driver for LocalDriver {
     fn expand(&self, request: &NodeExpand, deadline: Deadline) -> Result<u64> {
         let pool = self.pool("local node expand", deadline);
         let volume_id = &request.at.volume_id;
-        let _volume = pool.lock(volume_id)?;
-        let volume = pool.volume_at(&request.at)?;
-        let size = pool.info(volume_id)?.virtual_size;
-        if !super::size::fits(request.range, size) {
-            let detail = format!("has {size} bytes, which is not {}", request.range);
-            return Err(pool.error(ErrorKind::OutOfRange, volume_id, detail));
-        }
-        if pool.access_at(&request.at.path)? == Access::ReadOnly {
-            let detail = "is staged for reading only, so it cannot grow";
-            return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
-        }
-        self.host
-            .volume()
-            .resize(&volume, NewSize::Largest, deadline)?;
-        Ok(size)
+        pool.locked(volume_id, || {
+            let volume = pool.volume_at(&request.at)?;
+            let size = pool.info(volume_id)?.virtual_size;
+            if !super::size::fits(request.range, size) {
+                let detail = format!("has {size} bytes, which is not {}", request.range);
+                return Err(pool.error(ErrorKind::OutOfRange, volume_id, detail));
+            }
+            if pool.access_at(&request.at.path)? == Access::ReadOnly {
+                let detail = "is staged for reading only, so it cannot grow";
+                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+            }
+            self.host
+                .volume()
+                .resize(&volume, NewSize::Largest, deadline)?;
+            Ok(size)
+        })
     }
 }
 

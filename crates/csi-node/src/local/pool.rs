@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use csi_proxy::clock::Deadline;
-use csi_proxy::os::{At, LockName, LockToken, RemoveTree, VirtualDiskInfo};
+use csi_proxy::os::{At, LockName, RemoveTree, VirtualDiskInfo};
 use csi_proxy::port::{PortError, SystemCode};
 use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
 
@@ -18,10 +18,6 @@ const CONTEXT: &str = ".context.json";
 /// `ERROR_INVALID_PARAMETER`: what a file is opened with that is no VHDX. No parameter of
 /// ours is wrong then.
 const NO_VHDX: SystemCode = SystemCode::Win32(87);
-/// A lock that could not be given back would hold a volume for as long as the process
-/// lives, so it is tried this often.
-const UNLOCK_ATTEMPTS: u32 = 3;
-
 /// The directory, for one operation.
 pub(super) struct Pool<'a> {
     pub(super) host: &'a Host,
@@ -38,7 +34,7 @@ pub(super) struct Contents {
     pub(super) unfinished: Vec<HostPath>,
 }
 
-impl<'a> Pool<'a> {
+impl Pool<'_> {
     /// The file of a volume. A text that is no id names no volume: NotFound.
     pub(super) fn file(&self, volume_id: &str) -> Result<HostPath> {
         if !id::is_id(volume_id) {
@@ -152,33 +148,37 @@ impl<'a> Pool<'a> {
         none_if_missing(removed.map_err(|error| self.failed(&records, error))).map(|_| ())
     }
 
-    /// Keeps all other operations on a volume away, in all processes of the node.
-    pub(super) fn lock(&self, volume_id: &str) -> Result<Lock<'a>> {
+    /// Does work while all other operations on a volume are kept away, in all processes of
+    /// the node. A call of it that is given up at the deadline keeps them away until it ends.
+    pub(super) fn locked<T>(&self, volume_id: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let file = self.file(volume_id)?;
-        self.lock_name(format!("volume:{file}"), format!("volume {volume_id}"))
+        let name = format!("volume:{file}");
+        self.under(name, format!("volume {volume_id}"), work)
     }
 
-    /// Keeps all others from making or growing volumes of this pool.
-    pub(super) fn lock_whole(&self) -> Result<Lock<'a>> {
+    /// Does work while no other process makes or grows volumes of this pool.
+    pub(super) fn locked_whole<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let directory = self.directory;
-        self.lock_name(format!("pool:{directory}"), format!("pool {directory}"))
+        let name = format!("pool:{directory}");
+        self.under(name, format!("pool {directory}"), work)
     }
 
-    fn lock_name(&self, name: String, object: String) -> Result<Lock<'a>> {
+    fn under<T>(
+        &self,
+        name: String,
+        object: String,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         // The same file must have one name in all processes, however each spells its pool.
         let name = LockName(name.to_lowercase());
-        match self.host.os().try_lock(&name, self.deadline) {
-            Ok(Some(token)) => Ok(Lock {
-                host: self.host,
-                token,
-            }),
-            Ok(None) => {
-                let detail = "another operation on it is running; call again later";
-                let kind = ErrorKind::Aborted;
-                Err(Error::new(kind, self.operation, object, detail))
-            }
-            Err(error) => Err(Error::from_port(self.operation, object, error)),
+        let lock = self
+            .host
+            .lock(self.operation, &name, object, self.deadline)?;
+        let answer = work();
+        if let Err(error) = &answer {
+            lock.note_error(error);
         }
+        answer
     }
 
     /// The error for a volume that does not exist.
@@ -207,21 +207,6 @@ impl<'a> Pool<'a> {
             let object = self.directory;
             Error::new(ErrorKind::InvalidArgument, self.operation, object, error)
         })
-    }
-}
-
-/// A lock, held until it is dropped.
-pub(super) struct Lock<'a> {
-    host: &'a Host,
-    token: LockToken,
-}
-
-impl Drop for Lock<'_> {
-    fn drop(&mut self) {
-        let unlock = |_| self.host.os().unlock(&self.token, Deadline::Never).ok();
-        if (0..UNLOCK_ATTEMPTS).find_map(unlock).is_none() {
-            tracing::error!("a lock cannot be given back; it goes when this process ends");
-        }
     }
 }
 
