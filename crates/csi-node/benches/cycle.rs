@@ -18,11 +18,11 @@ const LIFE: [Step; 11] = [
     ("first stage", |rig| rig.stage("v").unwrap()),
     ("unstage", |rig| rig.unstage("v").unwrap()),
     ("controller expand", |rig| {
-        drop(rig.grow("v", 2 * GIB).unwrap());
+        assert_eq!(rig.grow("v", 2 * GIB).unwrap(), 2 * GIB);
     }),
     ("stage", |rig| rig.stage("v").unwrap()),
     ("node expand", |rig| {
-        drop(rig.node_expand("v", STAGING, 2 * GIB).unwrap());
+        assert_eq!(rig.node_expand("v", STAGING, 2 * GIB).unwrap(), 2 * GIB);
     }),
     ("publish", |rig| rig.publish("v").unwrap()),
     ("stats", |rig| drop(rig.stats("v", TARGET).unwrap())),
