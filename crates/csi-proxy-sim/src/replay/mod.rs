@@ -29,7 +29,7 @@ use crate::node::SimNode;
 use crate::process::Process;
 use compare::Comparison;
 use ids::Ids;
-use seed::Seeds;
+use seed::{Seeds, When};
 
 /// A place at which the simulated node answered another thing than the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -95,6 +95,7 @@ pub fn replay(trace: &Trace) -> Result<Replay, ReplayError> {
         run.compare_start(snapshot);
         run.seeds = Seeds::new(snapshot);
         run.note("free space and the sizes of files are not compared");
+        seed::services(&trace.entries, &run.node);
         seed::servers(&trace.entries, &run.node);
     }
     for (index, entry) in trace.entries.iter().enumerate() {
@@ -122,7 +123,7 @@ impl Run {
         let moment = Moment(self.start.0.saturating_add(entry.at));
         self.node.sim_clock().advance_to(moment);
         if !self.is_same {
-            self.seeds.put(entry, &self.ids, &self.process, &self.node);
+            self.seed(When::Before, entry);
             self.stall(entry, later);
         }
         let call = self.ids.call(&entry.call);
@@ -138,10 +139,19 @@ impl Run {
             *self.replay.left_out.entry(reason.to_owned()).or_default() += 1;
             return;
         }
-        self.compare(entry, &answer);
+        if self.compare(entry, &answer) && !self.is_same {
+            self.seed(When::AfterDifference, entry);
+        }
+        self.seeds.note(&entry.call);
     }
 
-    fn compare(&mut self, entry: &Entry, answer: &PortResult<Answer>) {
+    fn seed(&mut self, when: When, entry: &Entry) {
+        let (ids, process, node) = (&self.ids, &self.process, &self.node);
+        self.seeds.put(when, entry, ids, process, node);
+    }
+
+    /// Answers whether they differ.
+    fn compare(&mut self, entry: &Entry, answer: &PortResult<Answer>) -> bool {
         let mut comparison = Comparison {
             ids: &mut self.ids,
             same_space: self.is_same,
@@ -155,7 +165,9 @@ impl Run {
             recorded: found.recorded,
             simulated: found.simulated,
         });
+        let before = self.replay.differences.len();
         self.replay.differences.extend(differences);
+        self.replay.differences.len() > before
     }
 
     /// Finds out which disks, partitions and volumes of the start are which, and notes what

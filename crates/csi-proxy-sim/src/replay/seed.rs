@@ -1,7 +1,7 @@
 //! What a snapshot does not tell and the calls do: what stood at a path, which services and
 //! SMB servers there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use csi_proxy::cim::{Argument, CimAnswer, CimCall};
 use csi_proxy::clock::Deadline;
@@ -9,9 +9,11 @@ use csi_proxy::os::{
     At, CreateVirtualDisk, DevicesAnswer, DevicesCall, FilesAnswer, FilesCall, Stat,
     VirtualDisksAnswer, VirtualDisksCall,
 };
-use csi_proxy::port::{Answer, Call};
+use csi_proxy::port::{Answer, Call, PortError, SystemCode};
 use csi_proxy::trace::{Entry, Snapshot};
 use csi_proxy::{DevicePath, HostPath, VolumeId};
+
+use serde_json::Value;
 
 use super::ids::Ids;
 use super::start::service;
@@ -19,19 +21,71 @@ use crate::node::SimNode;
 use crate::process::Process;
 use crate::smb::{Server, Share, parse_credential, share_of};
 use crate::state::State;
+use crate::win32::{ERROR_ALREADY_EXISTS, ERROR_FILE_NOT_FOUND};
 
 /// What was already put on the node.
 #[derive(Default)]
 pub(super) struct Seeds {
-    services: BTreeSet<String>,
     /// The devices of the start, in lower case.
     devices: BTreeSet<String>,
     /// What of them was read.
     read: BTreeSet<(String, u64)>,
+    /// The paths that calls have named, in lower case.
+    named: BTreeSet<String>,
+    /// Those of them at which calls have removed something.
+    removed: BTreeSet<String>,
+    /// Files that were put there, of which only the length is known.
+    files: BTreeSet<String>,
+}
+
+/// When something is put there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// Before its call: only what no earlier call can have made or removed, so that the node
+    /// has it as the recorded one had it at the start.
+    Before,
+    /// After a call whose answer differed, so that those that follow do not differ because of
+    /// it.
+    AfterDifference,
 }
 
 /// SMB servers have whatever share is mapped with success, of this size.
 const SHARE: u64 = 1 << 40;
+
+/// Before the first call: services as calls first show them, with those that depend on them.
+pub(super) fn services(entries: &[Entry], node: &SimNode) {
+    let mut services = BTreeMap::new();
+    let mut names = BTreeMap::new();
+    for entry in entries {
+        let (rows, of) = match (&entry.call, &entry.answer) {
+            (Call::Cim(CimCall::Query(query)), Ok(Answer::Cim(CimAnswer::Query(rows))))
+                if query.class == "Win32_Service" =>
+            {
+                (rows, None)
+            }
+            (
+                Call::Cim(CimCall::Associators(request)),
+                Ok(Answer::Cim(CimAnswer::Associators(rows))),
+            ) if request.role.as_deref() == Some("Antecedent") => {
+                (rows, names.get(&request.of).cloned())
+            }
+            _ => continue,
+        };
+        for (row, seen) in rows.iter().filter_map(|row| Some((row, service(row)?))) {
+            names.insert(row.path.clone(), seen.name.clone());
+            let name = seen.name.clone();
+            let service = services.entry(name).or_insert(seen);
+            let is_new = |name: &String| !service.depends_on.contains(name);
+            let depends_on = of.clone().filter(is_new);
+            service.depends_on.extend(depends_on);
+        }
+    }
+    node.change(|state| {
+        for service in services.into_values() {
+            state.services.put(service);
+        }
+    });
+}
 
 /// Before the first call: what calls anywhere in the trace show was there all the time.
 pub(super) fn servers(entries: &[Entry], node: &SimNode) {
@@ -94,44 +148,69 @@ impl Seeds {
         }
     }
 
-    /// Before a call, and after one that differed: the node gets what its recorded answer
-    /// shows to be there, if it has nothing in the place. Whoever made it did so without the
-    /// recorder.
-    pub(super) fn put(&mut self, entry: &Entry, ids: &Ids, process: &Process, node: &SimNode) {
+    /// Puts what the recorded answer of a call shows to be there, if the node has nothing in
+    /// its place.
+    pub(super) fn put(
+        &mut self,
+        when: When,
+        entry: &Entry,
+        ids: &Ids,
+        process: &Process,
+        node: &SimNode,
+    ) {
+        let is_free =
+            |seeds: &Self, path: &HostPath| when == When::AfterDifference || !seeds.is_known(path);
+        let on = &On { process, node };
         match (&entry.call, &entry.answer) {
-            (Call::Files(FilesCall::Stat(at)), Ok(Answer::Files(FilesAnswer::Stat(stat)))) => {
-                put_path(&at.path, stat, process, node);
+            (Call::Files(FilesCall::Stat(at)), Ok(Answer::Files(FilesAnswer::Stat(stat))))
+                if is_free(self, &at.path) =>
+            {
+                self.put_path(&at.path, stat, on);
             }
             (Call::Files(FilesCall::List(at)), Ok(Answer::Files(FilesAnswer::List(entries)))) => {
                 for entry in entries {
-                    if let Ok(path) = at.path.join(&entry.name) {
-                        put_path(&path, &entry.stat, process, node);
+                    if let Ok(path) = at.path.join(&entry.name)
+                        && is_free(self, &path)
+                    {
+                        self.put_path(&path, &entry.stat, on);
                     }
                 }
             }
             (
                 Call::Files(FilesCall::CreateDirectories(at)),
                 Ok(Answer::Files(FilesAnswer::CreateDirectories(false))),
-            ) if !exists(&at.path, process) => {
-                node.change(|state| {
-                    let _ = state.put_directory(at.path.as_str());
-                });
+            ) if is_free(self, &at.path) => on.put_directory(&at.path),
+            (
+                Call::Files(FilesCall::CreateDirectories(at)),
+                Err(PortError::System {
+                    code: SystemCode::Win32(ERROR_ALREADY_EXISTS),
+                    ..
+                }),
+            ) if is_free(self, &at.path) => {
+                let file = Stat {
+                    directory: false,
+                    attributes: 0,
+                    size: 0,
+                    reparse: None,
+                };
+                self.put_path(&at.path, &file, on);
             }
             (
                 Call::VirtualDisks(VirtualDisksCall::VirtualDiskInfo(at)),
                 Ok(Answer::VirtualDisks(VirtualDisksAnswer::VirtualDiskInfo(info))),
-            ) if !exists(&at.path, process) => {
-                if let Some(parent) = at.path.parent() {
-                    node.change(|state| {
-                        let _ = state.put_directory(parent.as_str());
-                    });
+            ) if is_free(self, &at.path) => self.put_virtual_disk(&at.path, info.virtual_size, on),
+            // Where the name alone is missing (2, not 3), the directory is there.
+            (
+                call,
+                Err(PortError::System {
+                    code: SystemCode::Win32(ERROR_FILE_NOT_FOUND),
+                    ..
+                }),
+            ) => {
+                let parent = paths_of(call).first().and_then(HostPath::parent);
+                if let Some(parent) = parent.filter(|parent| is_free(self, parent)) {
+                    on.put_directory(&parent);
                 }
-                let request = CreateVirtualDisk {
-                    at: At::path(&at.path),
-                    size: info.virtual_size,
-                };
-                // Without it the call that follows differs, and says so.
-                let _ = process.os().create_virtual_disk(&request, Deadline::Never);
             }
             (
                 Call::Devices(DevicesCall::ReadRange(range)),
@@ -146,44 +225,131 @@ impl Seeds {
                     });
                 }
             }
-            (Call::Cim(CimCall::Query(query)), Ok(Answer::Cim(CimAnswer::Query(rows))))
-                if query.class == "Win32_Service" =>
-            {
-                for service in rows.iter().filter_map(service) {
-                    if self.services.insert(service.name.to_lowercase()) {
-                        node.change(|state| state.services.put(service));
-                    }
-                }
-            }
             _ => {}
         }
     }
-}
 
-/// Puts something at a path at which there is nothing. What cannot be put is left out: the
-/// call that follows differs, and says so.
-fn put_path(path: &HostPath, stat: &Stat, process: &Process, node: &SimNode) {
-    /// The contents of files are not known, and only small ones are made as long as they were.
-    const LONGEST: u64 = 1 << 20;
-    if exists(path, process) {
-        return;
-    }
-    node.change(|state| {
-        if let Some(parent) = path.parent() {
-            let _ = state.put_directory(parent.as_str());
+    /// Notes what a call names, after it was made.
+    pub(super) fn note(&mut self, call: &Call) {
+        let paths = paths_of(call);
+        if let Call::Files(
+            FilesCall::RemoveDirectory(_)
+            | FilesCall::RemoveTree(_)
+            | FilesCall::RemoveFile(_)
+            | FilesCall::Rename(_),
+        ) = call
+        {
+            self.removed.extend(paths.iter().map(folded));
         }
-        let _ = match (&stat.reparse, stat.directory) {
-            (Some(reparse), true) => state.put_link(path.as_str(), reparse.clone()),
-            (Some(reparse), false) => state.put_file_link(path.as_str(), reparse.clone()),
-            (None, true) => state.put_directory(path.as_str()),
-            (None, false) => {
-                let length = usize::try_from(stat.size.min(LONGEST)).unwrap_or_default();
-                state.put_file(path.as_str(), &vec![0; length])
-            }
-        };
-    });
+        self.named.extend(paths.iter().map(folded));
+    }
+
+    /// Whether an earlier call can have to do with what is at a path.
+    fn is_known(&self, path: &HostPath) -> bool {
+        let above = std::iter::successors(Some(path.clone()), HostPath::parent);
+        self.named.contains(&folded(path))
+            || above
+                .into_iter()
+                .any(|path| self.removed.contains(&folded(&path)))
+    }
 }
 
-fn exists(path: &HostPath, process: &Process) -> bool {
-    process.os().stat(&At::path(path), Deadline::Never).is_ok()
+fn folded(path: &HostPath) -> String {
+    path.as_str().to_lowercase()
+}
+
+/// The paths that a call names.
+fn paths_of(call: &Call) -> Vec<HostPath> {
+    fn collect(value: &Value, paths: &mut Vec<HostPath>) {
+        match value {
+            Value::String(text) => paths.extend(HostPath::from_kubelet(text)),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, paths)),
+            Value::Object(fields) => fields.values().for_each(|field| collect(field, paths)),
+            _ => {}
+        }
+    }
+    let mut paths = Vec::new();
+    match call {
+        // Its bytes are no paths.
+        Call::Files(FilesCall::WriteFile(request)) => paths.push(request.at.path.clone()),
+        Call::Cim(_) | Call::Devices(_) | Call::Locks(_) => {}
+        call => collect(&serde_json::to_value(call).unwrap_or_default(), &mut paths),
+    }
+    paths
+}
+
+/// What cannot be put is left out: the call that follows differs, and says so.
+struct On<'a> {
+    process: &'a Process,
+    node: &'a SimNode,
+}
+
+impl On<'_> {
+    fn exists(&self, path: &HostPath) -> bool {
+        let at = At::path(path);
+        self.process.os().stat(&at, Deadline::Never).is_ok()
+    }
+
+    fn put_directory(&self, path: &HostPath) {
+        if !self.exists(path) {
+            self.node.change(|state| {
+                let _ = state.put_directory(path.as_str());
+            });
+        }
+    }
+
+    /// A VHDX file, in the place of what is there.
+    fn put_virtual_disk(&self, path: &HostPath, size: u64) {
+        if let Some(parent) = path.parent() {
+            self.put_directory(&parent);
+        }
+        self.node.change(|state| {
+            let _ = state.erase(path.as_str());
+        });
+        let request = CreateVirtualDisk {
+            at: At::path(path),
+            size,
+        };
+        let _ = self
+            .process
+            .os()
+            .create_virtual_disk(&request, Deadline::Never);
+    }
+}
+
+impl Seeds {
+    /// Puts something at a path at which there is nothing.
+    fn put_path(&mut self, path: &HostPath, stat: &Stat, on: &On<'_>) {
+        /// The contents of files are not known, and only small ones are made as long as they
+        /// were.
+        const LONGEST: u64 = 1 << 20;
+        if on.exists(path) {
+            return;
+        }
+        if let Some(parent) = path.parent() {
+            on.put_directory(&parent);
+        }
+        if !stat.directory && stat.reparse.is_none() {
+            self.files.insert(folded(path));
+        }
+        on.node.change(|state| {
+            let _ = match (&stat.reparse, stat.directory) {
+                (Some(reparse), true) => state.put_link(path.as_str(), reparse.clone()),
+                (Some(reparse), false) => state.put_file_link(path.as_str(), reparse.clone()),
+                (None, true) => state.put_directory(path.as_str()),
+                (None, false) => {
+                    let length = usize::try_from(stat.size.min(LONGEST)).unwrap_or_default();
+                    state.put_file(path.as_str(), &vec![0; length])
+                }
+            };
+        });
+    }
+
+    /// Puts a VHDX file at a path at which there is nothing, or a file that was put there
+    /// before it showed what it is.
+    fn put_virtual_disk(&mut self, path: &HostPath, size: u64, on: &On<'_>) {
+        if self.files.remove(&folded(path)) || !on.exists(path) {
+            on.put_virtual_disk(path, size);
+        }
+    }
 }

@@ -281,6 +281,28 @@ fn what_was_there_at_the_start_and_is_in_no_snapshot_is_taken_from_the_calls() {
 }
 
 #[test]
+fn what_the_node_should_have_kept_is_a_difference_once() {
+    let node = one_disk();
+    let text = recorded(&node, Begin::BySnapshot, |host| {
+        let files = host.filesystem();
+        files.mkdir(&path(r"C:\a"), NEVER).unwrap();
+        files.rmdir(&path(r"C:\a"), true, NEVER).unwrap();
+        // Someone else makes it again, which no call tells.
+        node.change(|state| state.put_directory(r"C:\a\b").unwrap());
+        assert!(files.path_exists(&path(r"C:\a"), NEVER).unwrap());
+        assert!(files.path_exists(&path(r"C:\a"), NEVER).unwrap());
+        assert!(files.path_exists(&path(r"C:\a\b"), NEVER).unwrap());
+    });
+    let replay = replay(&Trace::parse(&text).unwrap()).unwrap();
+    let found: Vec<_> = replay
+        .differences
+        .iter()
+        .map(|one| one.operation.as_str())
+        .collect();
+    assert_eq!(found, ["stat", "stat"], "{:?}", replay.differences);
+}
+
+#[test]
 fn a_call_that_was_given_up_is_given_up_again() {
     let node = one_disk();
     node.inject(Fault::on("MSFT_Disk.Initialize").stalls(std::time::Duration::from_secs(90)));

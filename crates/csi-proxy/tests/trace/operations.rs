@@ -90,8 +90,7 @@ fn path(text: &str) -> HostPath {
     HostPath::from_kubelet(text).unwrap()
 }
 
-/// A disk from its discovery to a volume that is mounted, and back.
-pub(crate) fn life_of_a_disk(host: &Host) {
+fn disks_and_volumes(host: &Host) {
     let host = &host.clone().with_state_dir(path(r"C:\state"));
     let (disk, volume) = (host.disk(), host.volume());
     disk.list_locations(Never).unwrap();
@@ -121,13 +120,6 @@ pub(crate) fn life_of_a_disk(host: &Host) {
         .resize(id, NewSize::Bytes(100 * GIB), Never)
         .unwrap_err();
     volume.unmount(id, &mount, Never).unwrap();
-}
-
-fn disks_and_volumes(host: &Host) {
-    life_of_a_disk(host);
-    let host = &host.clone().with_state_dir(path(r"C:\state"));
-    let disk = host.disk();
-    let data = disk.find(&"lun=4".parse().unwrap(), Never).unwrap();
     stage(host, &data.unique_id).unwrap();
     host.staging().unstage(&staged(), None, Never).unwrap();
 

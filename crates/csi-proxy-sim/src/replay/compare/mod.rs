@@ -5,7 +5,7 @@ mod cim;
 use std::collections::BTreeSet;
 
 use csi_proxy::os::{
-    DevicesAnswer, FilesAnswer, LocksAnswer, MountPointsAnswer, VirtualDisksAnswer,
+    DevicesAnswer, DirEntry, FilesAnswer, LocksAnswer, MountPointsAnswer, Stat, VirtualDisksAnswer,
 };
 use csi_proxy::page83;
 use csi_proxy::port::{Answer, Call, PortError, PortResult};
@@ -127,8 +127,12 @@ impl Comparison<'_> {
     fn files(&mut self, recorded: &FilesAnswer, simulated: &FilesAnswer) {
         match (recorded, simulated) {
             (FilesAnswer::List(recorded), FilesAnswer::List(simulated)) => {
-                let sorted = |entries: &[csi_proxy::os::DirEntry]| {
-                    let mut entries = entries.to_vec();
+                let sorted = |entries: &[DirEntry]| {
+                    let entries = entries.iter().map(|entry| DirEntry {
+                        name: entry.name.clone(),
+                        stat: self.stat(&entry.stat),
+                    });
+                    let mut entries: Vec<_> = entries.collect();
                     entries.sort_by_key(|entry| self.ids.text(&entry.name).to_lowercase());
                     entries
                 };
@@ -142,15 +146,19 @@ impl Comparison<'_> {
                 };
                 self.plain("contents", &text(recorded), &text(simulated));
             }
-            (FilesAnswer::Stat(recorded), FilesAnswer::Stat(simulated)) if !self.same_space => {
-                let without_size = |stat: &csi_proxy::os::Stat| csi_proxy::os::Stat {
-                    size: 0,
-                    ..stat.clone()
-                };
-                let (recorded, simulated) = (without_size(recorded), without_size(simulated));
+            (FilesAnswer::Stat(recorded), FilesAnswer::Stat(simulated)) => {
+                let (recorded, simulated) = (self.stat(recorded), self.stat(simulated));
                 self.plain("stat", &recorded, &simulated);
             }
             _ => self.plain("answer", recorded, simulated),
+        }
+    }
+
+    /// What of it is compared.
+    fn stat(&self, stat: &Stat) -> Stat {
+        Stat {
+            size: if self.same_space { stat.size } else { 0 },
+            ..stat.clone()
         }
     }
 
