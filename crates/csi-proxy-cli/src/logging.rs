@@ -49,6 +49,17 @@ impl Output {
 }
 
 impl Logging {
+    /// These options, or where they are as without any the others.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            verbose: self.verbose.max(other.verbose),
+            log_format: match self.log_format {
+                Format::Text => other.log_format,
+                Format::Json => Format::Json,
+            },
+        }
+    }
+
     /// Starts it. Without options a long-running command tells `quiet`.
     pub(crate) fn start(&self, quiet: LevelFilter, output: Output) {
         let level = match self.verbose {

@@ -98,6 +98,13 @@ impl Life {
         }
     }
 
+    /// The same with another host in the place of its own, one that watches the calls for
+    /// instance.
+    pub(crate) fn map_host(mut self, map: impl FnOnce(Host) -> Result<Host>) -> Result<Self> {
+        self.host = map(self.host)?;
+        Ok(self)
+    }
+
     /// The library in it.
     pub(crate) fn host(&self) -> Host {
         self.host.clone()

@@ -8,13 +8,17 @@ mod machine;
 mod node;
 mod onlooker;
 mod output;
+mod record;
+mod replay;
 mod serve;
 mod service;
 mod shutdown;
 mod sim;
 mod size;
 
+use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -22,9 +26,11 @@ use csi_proxy::HostPath;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::demo::DemoArgs;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::logging::{Logging, Output};
 use crate::node::NodeArgs;
+use crate::record::RecordArgs;
+use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
 use crate::serve::flags::Bare;
 use crate::service::ServiceArgs;
@@ -40,7 +46,19 @@ struct Cli {
     #[command(flatten)]
     logging: Logging,
     #[command(subcommand)]
-    command: Command,
+    asked: Asked,
+}
+
+#[derive(Subcommand)]
+enum Asked {
+    #[command(flatten)]
+    Command(Command),
+    /// Runs another command and writes every port call of it to a file
+    ///
+    /// The command is `demo`, `node` or `serve`. Secrets and the contents of files and disks are
+    /// not in the file; paths, names of shares, users and services, and ids of disks are.
+    #[command(after_help = record::EXAMPLES)]
+    Record(RecordArgs),
 }
 
 #[derive(Subcommand)]
@@ -56,6 +74,12 @@ enum Command {
     ///
     /// SIGTERM and SIGINT let running work end first, and a second one cuts it off.
     Node(Box<NodeArgs>),
+    /// Tells where a simulated node would have answered otherwise than a recorded one
+    ///
+    /// The node begins as the recorded one did, as far as the trace tells. A line per difference
+    /// names the line of the trace; with differences the exit code is 1.
+    #[command(after_help = replay::EXAMPLES)]
+    Replay(ReplayArgs),
     /// Serves the gRPC API of CSI Proxy 1.x, until it is told to end
     ///
     /// Flags of CSI Proxy 1.x may have one dash, and klog's are taken too. The program started
@@ -69,28 +93,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let names: Vec<_> = Cli::command()
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    let flags = serve::flags::read(std::env::args_os(), &names, Bare::HERE);
-    let cli = Cli::parse_from(flags.arguments);
-    let quiet = match cli.command {
-        Command::Node(_) | Command::Serve(_) => LevelFilter::INFO,
-        Command::Demo(_) => LevelFilter::OFF,
-        Command::Sim(_) | Command::Service(_) => LevelFilter::WARN,
-    };
-    let output = match &cli.command {
-        Command::Serve(args) => args.log_output(),
-        _ => Ok(Output::StandardError),
-    };
-    let ended = output.and_then(|output| {
-        cli.logging.start(quiet, output);
-        for warning in flags.warnings {
-            tracing::warn!("{warning}");
-        }
-        run(cli.command)
-    });
+    let ended = Started::read(std::env::args_os().collect()).and_then(Started::run);
     match ended {
         Ok(code) => code,
         Err(failure) => {
@@ -101,13 +104,82 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<ExitCode> {
-    match command {
-        Command::Demo(args) => demo::run(&args),
-        Command::Node(args) => node::run(&args),
-        Command::Serve(args) => serve::run(*args),
-        Command::Service(args) => service::manage(args),
-        Command::Sim(args) => sim::run(&args),
+/// What the program is started with.
+struct Started {
+    logging: Logging,
+    command: Command,
+    /// What the user must be told about it.
+    warnings: Vec<String>,
+}
+
+impl Started {
+    fn read(arguments: Vec<OsString>) -> Result<Self> {
+        let names: Vec<_> = Cli::command()
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .collect();
+        let flags = serve::flags::read(arguments, &names, Bare::HERE);
+        let cli = Cli::parse_from(flags.arguments);
+        match cli.asked {
+            Asked::Command(command) => Ok(Self {
+                logging: cli.logging,
+                command,
+                warnings: flags.warnings,
+            }),
+            Asked::Record(args) => {
+                let (file, arguments) = args.parts();
+                let mut recorded = Self::read(arguments)?;
+                recorded.command.record(file)?;
+                recorded.logging = recorded.logging.or(cli.logging);
+                Ok(recorded)
+            }
+        }
+    }
+
+    fn run(self) -> Result<ExitCode> {
+        let output = match &self.command {
+            Command::Serve(args) => args.log_output()?,
+            _ => Output::StandardError,
+        };
+        self.logging.start(self.command.quiet(), output);
+        for warning in self.warnings {
+            tracing::warn!("{warning}");
+        }
+        self.command.run()
+    }
+}
+
+impl Command {
+    /// Records the port calls of the command there.
+    fn record(&mut self, file: PathBuf) -> Result<()> {
+        match self {
+            Self::Demo(args) => args.recording.set(file),
+            Self::Node(args) => args.recording.set(file),
+            Self::Serve(args) => args.recording.set(file),
+            Self::Replay(_) | Self::Service(_) | Self::Sim(_) => Err(Failure::new(
+                "record: the command makes no port calls of its own; expected demo, node or serve",
+            )),
+        }
+    }
+
+    /// How much is told without options.
+    fn quiet(&self) -> LevelFilter {
+        match self {
+            Self::Node(_) | Self::Serve(_) => LevelFilter::INFO,
+            Self::Demo(_) => LevelFilter::OFF,
+            Self::Replay(_) | Self::Service(_) | Self::Sim(_) => LevelFilter::WARN,
+        }
+    }
+
+    fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Demo(args) => demo::run(&args),
+            Self::Node(args) => node::run(&args),
+            Self::Replay(args) => replay::run(&args),
+            Self::Serve(args) => serve::run(*args),
+            Self::Service(args) => service::manage(args),
+            Self::Sim(args) => sim::run(&args),
+        }
     }
 }
 

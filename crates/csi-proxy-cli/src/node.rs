@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use crate::failure::{Failure, Result};
 use crate::machine::{self, Life, Speed};
 use crate::path;
+use crate::record::{Of, Recording};
 use crate::shutdown::Shutdown;
 use crate::size;
 
@@ -87,6 +88,9 @@ pub(crate) struct NodeArgs {
     /// instant]
     #[arg(long, value_enum, requires = "simulate")]
     sim_speed: Option<Speed>,
+
+    #[command(flatten)]
+    pub(crate) recording: Recording,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -101,7 +105,10 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode> {
         .map_err(|error| Failure::from_error("cannot start", &error))?;
     match (&args.simulate, &args.simulate_at) {
         (Some(machine), _) => simulate(args, machine.as_deref(), &runtime)?,
-        (None, Some(uri)) => runtime.block_on(serve(args, || Life::elsewhere(uri)))?,
+        (None, Some(uri)) => {
+            let begin = || recorded(args, Life::elsewhere(uri)?, Of::OtherProgram);
+            runtime.block_on(serve(args, begin))?;
+        }
         (None, None) => {
             return Err(Failure::new(
                 "this version has no connection to a real Windows node: add --simulate or \
@@ -125,8 +132,16 @@ fn simulate(args: &NodeArgs, machine: Option<&Path>, runtime: &Runtime) -> Resul
     save()?;
     // It is open until it is dropped.
     let _control = control(args.sim_control.as_deref(), &node)?;
-    runtime.block_on(serve(args, || Ok(Life::on(&node))))?;
+    args.recording.begin_on(&node)?;
+    let begin = || recorded(args, Life::on(&node), Of::OurOwn);
+    runtime.block_on(serve(args, begin))?;
     save()
+}
+
+/// The process with its calls recorded, if that is asked for. Those that follow it are in the
+/// same trace.
+fn recorded(args: &NodeArgs, life: Life, node: Of) -> Result<Life> {
+    life.map_host(|host| args.recording.of(host, node))
 }
 
 /// Opens the control endpoint, and tells so on standard output.

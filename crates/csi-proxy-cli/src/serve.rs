@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::failure::{Failure, Result};
 use crate::logging::Output;
 use crate::path;
+use crate::record::{Of, Recording};
 use crate::shutdown::Shutdown;
 use crate::{machine, node, service};
 
@@ -114,6 +115,9 @@ pub(crate) struct ServeArgs {
     /// tcp://127.0.0.1:port [default: nowhere]
     #[arg(long, value_name = "URL", requires = "simulate")]
     sim_control: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) recording: Recording,
 }
 
 impl ServeArgs {
@@ -213,11 +217,15 @@ fn settings(args: &ServeArgs) -> Settings {
 
 fn host(args: &ServeArgs) -> Result<(Host, Option<ControlServer>)> {
     let (host, control) = match &args.simulate {
-        None => (local_host()?, None),
+        None => (args.recording.of(local_host()?, Of::ThisMachine)?, None),
         Some(machine) => {
             let node = machine::for_node(machine.as_deref(), None, None)?;
             let control = node::control(args.sim_control.as_deref(), &node)?;
-            (machine::restarted_host(&node), control)
+            args.recording.begin_on(&node)?;
+            let host = args
+                .recording
+                .of(machine::restarted_host(&node), Of::OurOwn)?;
+            (host, control)
         }
     };
     let host = host.with_state_dir(args.state_dir.clone());

@@ -13,6 +13,7 @@ use std::time::Instant;
 use clap::Args;
 use csi_node::local::{LocalConfig, LocalDriver};
 use csi_node::{Endpoint, Plugin, Server};
+use csi_proxy::Host;
 use csi_proxy::clock::Clock as _;
 use csi_proxy_sim::{Counts, SimNode};
 
@@ -21,6 +22,7 @@ use crate::fault::FaultArg;
 use crate::machine;
 use crate::onlooker::Onlooker;
 use crate::output::Output;
+use crate::record::{Of, Recording};
 use client::Client;
 use life::{LIFE, Life};
 
@@ -40,6 +42,9 @@ pub(crate) struct DemoArgs {
     /// demo fails too when the call is never made
     #[arg(long, value_name = "FAULT")]
     fault: Vec<FaultArg>,
+
+    #[command(flatten)]
+    pub(crate) recording: Recording,
 }
 
 /// Runs the demo. A step that goes wrong ends it with exit code 1.
@@ -54,7 +59,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
 
 async fn demo(args: &DemoArgs) -> Result<bool> {
     let node = machine::for_demo();
-    let plugin = plugin(&node)?;
+    args.recording.begin_on(&node)?;
+    let host = |node: &SimNode| args.recording.of(node.process().host(), Of::OurOwn);
+    let plugin = plugin(host(&node)?)?;
+    let onlooker = Onlooker::new(host(&node)?);
     for fault in &args.fault {
         node.inject(fault.fault());
     }
@@ -67,7 +75,7 @@ async fn demo(args: &DemoArgs) -> Result<bool> {
         let _ = stopped.await;
     }));
 
-    let passed = walk(&node, &endpoint, Form::of_stdout(args.json)).await;
+    let passed = walk(&node, onlooker, &endpoint, Form::of_stdout(args.json)).await;
     drop(stop);
     let ended = served.await;
     // It is not there when the plugin listened at a port.
@@ -79,9 +87,8 @@ async fn demo(args: &DemoArgs) -> Result<bool> {
 }
 
 /// The driver `local`, with nothing configured.
-fn plugin(node: &SimNode) -> Result<Plugin> {
+fn plugin(host: Host) -> Result<Plugin> {
     let pool = crate::path(POOL).map_err(Failure::new)?;
-    let host = node.process().host();
     let driver = LocalDriver::new(host, LocalConfig::new(pool, "demo-node"))
         .map_err(|error| Failure::from_error("cannot start the driver", &error))?;
     Ok(Plugin::new(driver))
@@ -100,9 +107,9 @@ async fn bind(socket: &std::path::Path) -> Result<Server> {
 }
 
 /// Goes through the life. Answers whether all of it was right.
-async fn walk(node: &SimNode, endpoint: &str, form: Form) -> Result<bool> {
+async fn walk(node: &SimNode, onlooker: Onlooker, endpoint: &str, form: Form) -> Result<bool> {
     let client = Client::connect(endpoint).await?;
-    let mut life = Life::new(client, Onlooker::new(node.process().host()))?;
+    let mut life = Life::new(client, onlooker)?;
     let title = format!("The life of a volume on a simulated Windows node, over {endpoint}");
     let mut report = Report::begin(form, Output::standard(), &title).map_err(unwritten)?;
     let mut passed = true;

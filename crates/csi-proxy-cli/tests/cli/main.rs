@@ -7,6 +7,7 @@ mod node;
 #[cfg(unix)]
 mod plugin;
 mod program;
+mod record;
 #[cfg(unix)]
 mod running;
 #[cfg(unix)]

@@ -25,7 +25,7 @@ fn capability() -> VolumeCapability {
     }
 }
 
-async fn create(endpoint: &str, name: &str) -> Result<(), Status> {
+pub(crate) async fn create(endpoint: &str, name: &str) -> Result<(), Status> {
     let channel = connect(endpoint).await;
     let request = CreateVolumeRequest {
         name: name.to_owned(),
@@ -44,7 +44,7 @@ async fn create(endpoint: &str, name: &str) -> Result<(), Status> {
     Ok(())
 }
 
-async fn stage(endpoint: &str, volume: &str) -> Result<(), Status> {
+pub(crate) async fn stage(endpoint: &str, volume: &str) -> Result<(), Status> {
     stage_at(endpoint, volume, STAGING).await
 }
 
@@ -59,7 +59,7 @@ async fn stage_at(endpoint: &str, volume: &str, staging: &str) -> Result<(), Sta
     client.node_stage_volume(request).await.map(|_| ())
 }
 
-async fn unstage(endpoint: &str, volume: &str) -> Result<(), Status> {
+pub(crate) async fn unstage(endpoint: &str, volume: &str) -> Result<(), Status> {
     let request = NodeUnstageVolumeRequest {
         volume_id: volume.to_owned(),
         staging_target_path: STAGING.to_owned(),

@@ -18,7 +18,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Maps a share that is not there.
-fn map_a_share(directory: &Path) -> tonic::Status {
+pub(crate) fn map_a_share(directory: &Path) -> tonic::Status {
     runtime().block_on(async {
         let client = smb::v1::Client::connect(directory, TIMEOUT).await;
         let mut client = client.expect("it serves");
