@@ -25,6 +25,8 @@ pub(crate) fn run_part(report: &mut Report) {
         });
     };
     step("library", &["--package", "csi-proxy", "--tests"]);
+    step("api", &["--package", "csi-proxy-api", "--tests"]);
+    step("server", &["--package", "csi-proxy-server", "--tests"]);
     step("com", &["--package", "csi-proxy-sim", "--test", "com"]);
 }
 

@@ -1,12 +1,9 @@
 //! Clients that behave badly, and many at once: the server serves on.
 
 use std::io::{Read, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use csi_proxy_api::API;
 use csi_proxy_server::{Limits, Settings};
 use csi_proxy_sim::{Fault, Latency, SimClock, SimNode};
 use serde_json::json;
@@ -14,6 +11,7 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::harness::{Caller, KUBELET, Served, find, settings};
+use crate::wire;
 
 /// A node on which waiting takes real time.
 fn slow_node() -> SimNode {
@@ -30,7 +28,7 @@ async fn serves(served: &Served) {
     assert_eq!(answer.expect("it serves"), json!({}));
 }
 
-fn socket(served: &Served) -> PathBuf {
+fn endpoint(served: &Served) -> PathBuf {
     let (api, _) = find("filesystem v1 PathExists");
     api.endpoint_in(served.directory())
 }
@@ -44,23 +42,6 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-#[tokio::test]
-async fn sockets_are_for_this_user_alone() {
-    let served = Served::start(node(), settings());
-    for api in &API {
-        let socket = api.endpoint_in(served.directory());
-        let mode = socket.metadata().expect("a socket").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "{}", socket.display());
-    }
-    let mode = served
-        .directory()
-        .metadata()
-        .expect("a directory")
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o700);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_are_no_http_are_answered_with_the_end_of_the_connection() {
     let served = Served::start(node(), settings());
@@ -70,10 +51,10 @@ async fn bytes_that_are_no_http_are_answered_with_the_end_of_the_connection() {
         &[0xff; 4096],
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
     ] {
-        let path = socket(&served);
+        let path = endpoint(&served);
         let garbage = garbage.to_vec();
         let closed = tokio::task::spawn_blocking(move || {
-            let mut stream = UnixStream::connect(path).expect("a connection");
+            let mut stream = wire::connect(&path);
             // The server may be gone before all is said.
             drop(stream.write_all(&garbage));
             let mut answer = Vec::new();
@@ -145,9 +126,9 @@ async fn clients_that_name_the_pipe_as_their_authority_are_served() {
             &[0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0],
         ]
         .concat();
-        let path = socket(&served);
+        let path = endpoint(&served);
         let answered = tokio::task::spawn_blocking(move || {
-            let mut stream = UnixStream::connect(path).expect("a connection");
+            let mut stream = wire::connect(&path);
             stream.write_all(&request).expect("it is said");
             frames(&mut stream)
         });
@@ -169,18 +150,9 @@ async fn a_thousand_connections_that_say_nothing_hold_up_nobody_and_are_closed()
             ..settings()
         },
     );
-    let path = socket(&served);
+    let path = endpoint(&served);
     let silent = tokio::task::spawn_blocking(move || {
-        let open = (0..1000).map(|_| {
-            loop {
-                match UnixStream::connect(&path) {
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                        std::thread::yield_now();
-                    }
-                    stream => return stream.expect("a connection"),
-                }
-            }
-        });
+        let open = (0..1000).map(|_| wire::connect(&path));
         open.collect::<Vec<_>>()
     });
     let silent = silent.await.expect("a thousand connections");
@@ -308,7 +280,10 @@ async fn one_connection_takes_no_more_than_its_share() {
             .stalls(Duration::from_millis(500)),
     );
     let (api, method) = find("filesystem v1 Mkdir");
-    let flood = served.connect(api).await;
+    let mut flood = served.connect(api).await;
+    // A client that has not heard of its limit yet goes beyond it and is refused.
+    let request = json!({ "path": KUBELET });
+    flood.call(method, request).await.expect("the first call");
     let mut calls = JoinSet::new();
     for number in 0..50 {
         let mut caller = flood.clone();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use csi_proxy::{Host, HostPath};
-use csi_proxy_api::{Api, Group, Method, channel};
+use csi_proxy_api::{Api, Group, Method, channel, local_directory};
 use csi_proxy_server::{Limits, Metrics, Place, Ready, ServeError, Server, Settings, WorkingDirs};
 use csi_proxy_sim::SimNode;
 use prost::Message as _;
@@ -60,10 +60,16 @@ impl Served {
     pub(crate) fn start_with(node: SimNode, host: Host, settings: Settings) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("csi-served-{}-{number}", std::process::id());
-        Self::serve(std::env::temp_dir().join(name), node, host, settings)
+        // The names of pipes may have several parts.
+        let parent = match cfg!(windows) {
+            true => local_directory().to_owned(),
+            false => std::env::temp_dir(),
+        };
+        Self::serve(parent.join(name), node, host, settings)
     }
 
     /// Serves a node in that directory.
+    #[cfg(unix)]
     pub(crate) fn start_in(directory: PathBuf, node: SimNode, settings: Settings) -> Self {
         let host = node.process().host();
         Self::serve(directory, node, host, settings)
@@ -117,6 +123,7 @@ impl Served {
     }
 
     /// Stops it; its directory stays.
+    #[cfg(unix)]
     pub(crate) async fn stop_without_cleaning(mut self) {
         self.end().await.expect("a clean end");
         self.directory = PathBuf::new();

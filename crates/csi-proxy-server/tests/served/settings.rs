@@ -13,8 +13,9 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
-use crate::harness::{KUBELET, Served, TIMEOUT, find, settings};
+use crate::harness::{Served, TIMEOUT, find, settings};
 use crate::methods::node;
+use crate::wire;
 
 #[tokio::test]
 async fn only_the_groups_that_were_asked_for_are_served() {
@@ -27,7 +28,7 @@ async fn only_the_groups_that_were_asked_for_are_served() {
         },
     );
     for api in &API {
-        let served = api.endpoint_in(served.directory()).exists();
+        let served = wire::open(&api.endpoint_in(served.directory())).is_ok();
         let wanted = matches!(api.group, Group::Smb | Group::System);
         assert_eq!(served, wanted, "{}", api.service);
     }
@@ -98,21 +99,6 @@ async fn a_name_that_another_server_has_is_an_error_that_says_so() {
         "{error}"
     );
     assert!(source.contains("another program serves there"), "{source}");
-}
-
-#[tokio::test]
-async fn a_socket_that_was_left_behind_is_replaced() {
-    let first = Served::start(node(), settings());
-    let (api, method) = find("filesystem v1 PathExists");
-    let socket = api.endpoint_in(first.directory());
-    first.stop_without_cleaning().await;
-    drop(std::os::unix::net::UnixListener::bind(&socket).expect("the name is free"));
-    assert!(socket.exists(), "a socket without a program");
-    let directory = socket.parent().expect("a directory").to_owned();
-    let served = Served::start_in(directory, node(), settings());
-    let mut caller = served.connect(api).await;
-    let answer = caller.call(method, json!({ "path": KUBELET })).await;
-    assert_eq!(answer.expect("it serves"), json!({ "exists": true }));
 }
 
 async fn get(address: std::net::SocketAddr, path: &str) -> (String, String) {

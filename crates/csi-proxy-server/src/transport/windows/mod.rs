@@ -30,6 +30,12 @@ const BUFFER: u32 = 16 << 10;
 /// `ERROR_ACCESS_DENIED`: the name is another's.
 const ACCESS_DENIED: i32 = 5;
 
+/// `ERROR_PIPE_BUSY`: the name is another's, and it has all the instances that it may have.
+const PIPE_BUSY: i32 = 231;
+
+/// `ERROR_NO_DATA`: the client has gone away before it was looked at.
+const NO_DATA: i32 = 232;
+
 /// A pipe at which clients are waited for.
 pub(crate) struct Listener {
     path: PathBuf,
@@ -49,6 +55,10 @@ impl Listener {
             waiting: JoinSet::new(),
         };
         let first = listener.instance(true).map_err(explained)?;
+        // Wine, up to version 8 at least, gives an instance of another's pipe all the same.
+        if security::instances(first.as_raw_handle())? > 1 {
+            return Err(taken());
+        }
         listener.wait_at(first);
         listener.fill()?;
         Ok(listener)
@@ -63,10 +73,13 @@ impl Listener {
                 false => tracing::warn!("{}: no further instance: {error}", self.path.display()),
             }
         }
-        let pipe = match self.waiting.join_next().await {
-            Some(Ok(pipe)) => pipe?,
-            Some(Err(error)) => return Err(Error::other(error)),
-            None => return Err(ErrorKind::NotConnected.into()),
+        let pipe = loop {
+            match self.waiting.join_next().await {
+                Some(Ok(Err(error))) if error.raw_os_error() == Some(NO_DATA) => self.fill()?,
+                Some(Ok(pipe)) => break pipe?,
+                Some(Err(error)) => return Err(Error::other(error)),
+                None => return Err(ErrorKind::NotConnected.into()),
+            }
         };
         let process = security::client_process(pipe.as_raw_handle());
         Ok((pipe, Peer::new(process)))
@@ -100,12 +113,16 @@ impl Listener {
 
 fn explained(error: Error) -> Error {
     match error.raw_os_error() {
-        Some(ACCESS_DENIED) => Error::new(
-            ErrorKind::AddrInUse,
-            "another program has a pipe of this name; stop it first",
-        ),
+        Some(ACCESS_DENIED | PIPE_BUSY) => taken(),
         _ => error,
     }
+}
+
+fn taken() -> Error {
+    Error::new(
+        ErrorKind::AddrInUse,
+        "another program serves there; stop it first",
+    )
 }
 
 /// A pipe goes with its last instance.

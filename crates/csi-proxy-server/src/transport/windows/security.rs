@@ -18,7 +18,7 @@ use windows::Win32::Security::{
     GetSecurityDescriptorLength, GetTokenInformation, PSECURITY_DESCRIPTOR, SECURITY_ATTRIBUTES,
     TOKEN_QUERY, TOKEN_USER, TokenUser,
 };
-use windows::Win32::System::Pipes::GetNamedPipeClientProcessId;
+use windows::Win32::System::Pipes::{GetNamedPipeClientProcessId, GetNamedPipeHandleStateW};
 use windows::Win32::System::Threading::{
     GetCurrentProcess, OpenProcess, OpenProcessToken, PROCESS_NAME_WIN32,
     PROCESS_QUERY_LIMITED_INFORMATION, QueryFullProcessImageNameW,
@@ -116,6 +116,24 @@ fn user_of(token: HANDLE) -> Result<String> {
     sid.map_err(Error::other)
 }
 
+/// How many instances the pipe has, whoever has made them.
+pub(super) fn instances(pipe: RawHandle) -> Result<u32> {
+    let mut instances = 0;
+    // SAFETY: the handle is that of a pipe which the caller holds open; `instances` is written.
+    unsafe {
+        GetNamedPipeHandleStateW(
+            HANDLE(pipe),
+            None,
+            Some(&raw mut instances),
+            None,
+            None,
+            None,
+        )
+    }
+    .ok()?;
+    Ok(instances)
+}
+
 /// The process at the other end of a pipe.
 pub(super) fn client_process(pipe: RawHandle) -> Option<u32> {
     let mut process = 0;
@@ -144,4 +162,84 @@ pub(crate) fn image_of(process: u32) -> Option<String> {
     queried.ok()?;
     let text = buffer.get(..usize::try_from(length).ok()?)?;
     Some(String::from_utf16_lossy(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::windows::io::AsRawHandle as _;
+    use std::path::PathBuf;
+
+    use windows::Win32::Security::Authorization::{
+        ConvertSecurityDescriptorToStringSecurityDescriptorW, GetSecurityInfo, SE_KERNEL_OBJECT,
+    };
+    use windows::Win32::Security::DACL_SECURITY_INFORMATION;
+
+    use super::*;
+    use crate::transport::sddl;
+
+    fn pipe(name: &str) -> PathBuf {
+        PathBuf::from(format!(r"\\.\pipe\{name}-{}", std::process::id()))
+    }
+
+    /// Who may open a pipe, as the system has it.
+    fn list_of(pipe: RawHandle) -> String {
+        let mut descriptor = PSECURITY_DESCRIPTOR::default();
+        let what = DACL_SECURITY_INFORMATION;
+        // SAFETY: the handle is open; `descriptor` is written.
+        let asked = unsafe {
+            GetSecurityInfo(
+                HANDLE(pipe),
+                SE_KERNEL_OBJECT,
+                what,
+                None,
+                None,
+                None,
+                None,
+                Some(&raw mut descriptor),
+            )
+        };
+        asked.ok().expect("a descriptor");
+        let mut text = PWSTR::null();
+        // SAFETY: the call above has made the descriptor; `text` is written.
+        unsafe {
+            ConvertSecurityDescriptorToStringSecurityDescriptorW(
+                descriptor,
+                SDDL_REVISION_1,
+                what,
+                &raw mut text,
+                None,
+            )
+        }
+        .expect("a text");
+        // SAFETY: Windows has written a text with a NUL at its end.
+        let list = unsafe { text.to_string() };
+        // SAFETY: Windows has allocated it with LocalAlloc, and nobody uses it from here on.
+        unsafe { LocalFree(Some(HLOCAL(text.0.cast()))) };
+        // SAFETY: the same.
+        unsafe { LocalFree(Some(HLOCAL(descriptor.0))) };
+        list.expect("UTF-16")
+    }
+
+    #[tokio::test]
+    async fn a_pipe_has_the_access_list_that_was_written_for_it() {
+        let user = own_user().expect("a user");
+        let asked = "D:P(A;;0x12019b;;;S-1-5-21-1-2-3-1105)";
+        for (name, asked) in [("default", None), ("chosen", Some(asked))] {
+            let written = sddl::of_pipes(asked, &user).expect("a descriptor");
+            let mut descriptor = Descriptor::read(&written).expect(&written);
+            let pipe = descriptor.create(&ServerOptions::new(), &pipe(name));
+            let list = list_of(pipe.expect("a pipe").as_raw_handle());
+            let entries = |text: &str| text.matches('(').count();
+            assert_eq!(entries(&list), entries(&written), "{list}");
+            for part in ["D:P(", "(A;;0x12019b;;;", "(A;;0x12019f;;;"] {
+                assert!(list.contains(part), "{part} in {list}");
+            }
+            assert!(!list.contains(";;;WD)"), "nothing for everyone: {list}");
+            assert_eq!(
+                list.contains("S-1-5-21-1-2-3-1105"),
+                asked.is_some(),
+                "{list}"
+            );
+        }
+    }
 }
