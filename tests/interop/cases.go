@@ -103,7 +103,7 @@ func tried(cases []oneCase) (count int, once []string) {
 
 // run runs the cases of a version against a fresh server, and answers what went wrong.
 func (v version) run(path, machine string, cases []oneCase) ([]string, error) {
-	server, err := serve(path, machine)
+	server, err := serve(path, "--simulate="+machine)
 	if err != nil {
 		return nil, err
 	}

@@ -3,13 +3,13 @@ module interop
 go 1.24.3
 
 require (
+	github.com/Microsoft/go-winio v0.6.2
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	google.golang.org/grpc v1.69.2
 	google.golang.org/protobuf v1.36.0
 )
 
 require (
-	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -7,19 +7,42 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 )
 
 // program is a running server.
 type program struct {
 	command *exec.Cmd
 	// What it has said before it served, by the words before the last one.
-	said map[string]string
+	said   map[string]string
+	logged *logged
 }
 
-// start runs a program until it says a line that begins so. What it logs goes to logs.
-func start(logs io.Writer, ready string, path string, arguments ...string) (*program, error) {
+// logged is what a program has logged so far.
+type logged struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (l *logged) Write(bytes []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	os.Stderr.Write(bytes)
+	return l.text.Write(bytes)
+}
+
+func (p *program) log() string {
+	p.logged.mutex.Lock()
+	defer p.logged.mutex.Unlock()
+	return p.logged.text.String()
+}
+
+// start runs a program until it says a line that begins so. What it logs goes to the standard
+// error of this program too.
+func start(ready string, path string, arguments ...string) (*program, error) {
 	command := exec.Command(path, arguments...)
-	command.Stderr = logs
+	logged := &logged{}
+	command.Stderr = logged
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -27,7 +50,7 @@ func start(logs io.Writer, ready string, path string, arguments ...string) (*pro
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	started := &program{command, map[string]string{}}
+	started := &program{command, map[string]string{}, logged}
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		line := lines.Text()
@@ -58,10 +81,10 @@ type simulated struct {
 	node *node
 }
 
-// serve starts `csi-proxy serve --simulate` on the machine of the cases.
-func serve(path, machine string, flags ...string) (*simulated, error) {
-	arguments := []string{"serve", "--simulate=" + machine, "--sim-control=tcp://127.0.0.1:0"}
-	started, err := start(os.Stderr, "serving ", path, append(arguments, flags...)...)
+// serve starts `csi-proxy serve` with a flag that says what it simulates.
+func serve(path, simulate string, flags ...string) (*simulated, error) {
+	arguments := []string{"serve", simulate, "--sim-control=tcp://127.0.0.1:0"}
+	started, err := start("serving ", path, append(arguments, flags...)...)
 	if err != nil {
 		return nil, err
 	}

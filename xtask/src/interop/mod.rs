@@ -1,7 +1,10 @@
 //! The part `interop`: the Go clients that CSI Proxy has published against `csi-proxy serve`,
 //! both built for Windows, under Wine.
 
+mod trace;
+
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,14 +27,23 @@ pub(crate) fn run_part(report: &mut Report) {
     });
     let built = report.step("program", program);
     let client_built = report.step("client", client);
-    match wine {
-        Some(wine) if built && client_built => {
-            report.step("methods", || clients(&wine, "methods"));
-        }
-        _ => {
-            report.step("methods", || Err("not run: the steps before failed".into()));
-        }
-    }
+    let mut step = |name, run: fn(&Wine) -> Outcome| {
+        report.step(name, || match &wine {
+            Some(wine) if built && client_built => run(wine),
+            _ => Err("not run: the steps before failed".into()),
+        });
+    };
+    step("methods", |wine| clients(wine, "methods"));
+    step("pipes", |wine| clients(wine, "pipes"));
+    step("trace", |wine| {
+        let serve = [
+            on_windows(&program_path())?,
+            "serve".into(),
+            "--simulate".into(),
+        ];
+        let mut server = wine.command(&serve.map(OsString::from));
+        trace::check(&mut server, &logs()?.join("trace.log"))
+    });
 }
 
 fn program() -> Outcome {
@@ -55,12 +67,11 @@ fn client() -> Outcome {
 
 /// Has the clients do one of the things they can, and answers the last line they print.
 fn clients(wine: &Wine, part: &str) -> Outcome {
-    let program = directory().join(TARGET).join("debug/csi-proxy.exe");
     let log = logs()?.join(format!("{part}.log"));
     let mut command = wine.command(&[
         client_path().into(),
         part.into(),
-        on_windows(&program)?.into(),
+        on_windows(&program_path())?.into(),
         on_windows(&sources().join("machine.toml"))?.into(),
     ]);
     let mut last = String::new();
@@ -75,6 +86,10 @@ fn clients(wine: &Wine, part: &str) -> Outcome {
 
 fn sources() -> PathBuf {
     root().join("tests/interop")
+}
+
+fn program_path() -> PathBuf {
+    directory().join(TARGET).join("debug/csi-proxy.exe")
 }
 
 fn client_path() -> PathBuf {
