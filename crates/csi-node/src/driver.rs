@@ -9,7 +9,7 @@ use std::fmt;
 
 use csi_proxy::clock::Deadline;
 use csi_proxy::volume::FileSystem;
-use csi_proxy::{Host, HostPath, Result, Secret};
+use csi_proxy::{ErrorKind, Host, HostPath, Result, Secret};
 
 /// A kind of volume on this node.
 ///
@@ -306,5 +306,14 @@ impl Condition {
             abnormal: true,
             message: message.into(),
         }
+    }
+}
+
+/// NotFound is an answer, not an error.
+pub(crate) fn none_if_missing<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

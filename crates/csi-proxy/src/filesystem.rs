@@ -10,7 +10,7 @@ use crate::clock::Deadline;
 use crate::error::{Code, Error, ErrorKind, Result};
 use crate::host::Host;
 use crate::operation::Operation;
-use crate::os::{At, CreateLink, Reach, RemoveTree, Reparse, Stat};
+use crate::os::{At, CreateLink, Reach, RemoveTree, Reparse};
 use crate::path::{HostPath, folded};
 use crate::port::{PortError, PortResult, SystemCode};
 use crate::smb::SharePath;
@@ -230,7 +230,7 @@ impl Filesystem<'_> {
             Some(
                 Reparse::SymbolicLink { target: present } | Reparse::Junction { target: present },
             ) if same_target(present, target) => return Ok(()),
-            _ => description(&stat),
+            _ => stat.to_string(),
         };
         let detail = format!("{there} is there; expected nothing or a link to {target}");
         Err(refused.with_detail(detail))
@@ -288,17 +288,6 @@ fn plain_target(target: &str) -> String {
         .or_else(|| upper.strip_prefix(r"\??\"))
         .unwrap_or(&upper);
     path.trim_end_matches('\\').to_owned()
-}
-
-fn description(stat: &Stat) -> String {
-    match &stat.reparse {
-        Some(Reparse::SymbolicLink { target }) => format!("a link to {target}"),
-        Some(Reparse::Junction { target }) => format!("a junction to {target}"),
-        Some(Reparse::MountPoint { volume }) => format!("the mount point of {volume}"),
-        Some(Reparse::Other { tag }) => format!("a reparse point with the tag {tag:#010x}"),
-        None if stat.directory => "a directory".to_owned(),
-        None => "a file".to_owned(),
-    }
 }
 
 /// Nothing where Windows says that nothing is there.

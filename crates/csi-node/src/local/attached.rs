@@ -6,8 +6,8 @@ use csi_proxy::disk::DiskInfo;
 use csi_proxy::os::{At, AttachVirtualDisk, VolumeInformation};
 use csi_proxy::{DevicePath, DiskNumber, Error, ErrorKind, HostPath, Result, VolumeId};
 
-use super::pool::{Pool, none_if_missing};
-use crate::driver::{Access, AtPath};
+use super::pool::Pool;
+use crate::driver::{Access, AtPath, none_if_missing};
 
 /// `FILE_DEVICE_DISK`, the type of disks and of the volumes on them.
 const FILE_DEVICE_DISK: u32 = 7;

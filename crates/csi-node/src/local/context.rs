@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use csi_proxy::os::{At, Bytes, ReadFile, WriteFile};
 use csi_proxy::{ErrorKind, Result};
 
-use super::pool::{Pool, none_if_missing};
+use super::pool::Pool;
+use crate::driver::none_if_missing;
 
 /// No context is longer: CSI allows 4 KiB, which JSON may write as six times as much.
 const LIMIT: u32 = 32 << 10;

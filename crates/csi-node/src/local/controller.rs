@@ -9,10 +9,11 @@ use csi_proxy::{ErrorKind, HostPath, Result};
 
 use super::context::Context;
 use super::parameters::Parameters;
-use super::pool::{Pool, none_if_missing, says_unreadable};
+use super::pool::{Pool, says_unreadable};
 use super::{LocalDriver, id, size};
 use crate::driver::{
     Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Volume,
+    none_if_missing,
 };
 
 impl ControllerDriver for LocalDriver {

@@ -9,10 +9,10 @@ use csi_proxy::{ErrorKind, Host, Result};
 use super::LocalDriver;
 use super::attached::Found;
 use super::parameters::Parameters;
-use super::pool::{Pool, none_if_missing};
+use super::pool::Pool;
 use crate::driver::{
     Access, AtPath, Condition, ControllerDriver, Driver, NodeExpand, PluginInfo, Publish, Stage,
-    Stats, Unpublish, Unstage,
+    Stats, Unpublish, Unstage, none_if_missing,
 };
 use crate::publish;
 

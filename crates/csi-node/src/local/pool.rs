@@ -8,6 +8,7 @@ use csi_proxy::port::{PortError, SystemCode};
 use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
 
 use super::id;
+use crate::driver::none_if_missing;
 
 /// The end of a volume's file: `<volume id>.vhdx`.
 const FILE: &str = ".vhdx";
@@ -220,13 +221,4 @@ pub(super) fn says_unreadable(error: &Error) -> bool {
             | ErrorKind::OutcomeUnknown
             | ErrorKind::Unavailable
     )
-}
-
-/// NotFound is an answer, not an error.
-pub(super) fn none_if_missing<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -2,6 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::{DevicePath, VolumeId};
@@ -58,6 +60,20 @@ pub struct Stat {
     /// Set for links, mount points and other reparse points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reparse: Option<Reparse>,
+}
+
+/// What it is, in words, for errors.
+impl fmt::Display for Stat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reparse {
+            Some(Reparse::SymbolicLink { target }) => write!(f, "a link to {target}"),
+            Some(Reparse::Junction { target }) => write!(f, "a junction to {target}"),
+            Some(Reparse::MountPoint { volume }) => write!(f, "the mount point of {volume}"),
+            Some(Reparse::Other { tag }) => write!(f, "a reparse point with the tag {tag:#010x}"),
+            None if self.directory => f.write_str("a directory"),
+            None => f.write_str("a file"),
+        }
+    }
 }
 
 /// A reparse point.
