@@ -276,9 +276,11 @@ fn everywhere(case: &Case) -> u64 {
             cut_off(&name, case, how(Fault::at_call(call)), reboot);
         }
     }
+    let reboots = calls * CUTS.iter().filter(|(_, reboot, _)| *reboot).count() as u64;
     let cut_points = calls * CUTS.len() as u64;
+    let crashes = cut_points - reboots;
     common::report(&format!(
-        "{}: {calls} calls, {cut_points} cut points",
+        "{}: {calls} calls, cut off by {crashes} crashes and {reboots} reboots",
         case.name
     ));
     cut_points

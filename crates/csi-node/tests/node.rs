@@ -301,6 +301,21 @@ fn something_else_at_the_target_path_stays() {
 }
 
 #[test]
+fn a_junction_to_the_staging_path_is_a_publish_like_a_link() {
+    let rig = with_volume();
+    rig.stage("v").unwrap();
+    let target = STAGING.to_owned();
+    rig.node.change(|state| {
+        let junction = csi_proxy::os::Reparse::Junction { target };
+        state.put_link(TARGET, junction).unwrap();
+    });
+    rig.publish("v").unwrap();
+    rig.unpublish("v").unwrap();
+    assert!(!rig.exists(TARGET));
+    rig.stats("v", STAGING).unwrap();
+}
+
+#[test]
 fn the_link_of_another_volume_stays() {
     let rig = with_volume();
     rig.create("w", GIB).unwrap();
