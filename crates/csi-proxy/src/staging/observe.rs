@@ -60,6 +60,9 @@ impl Observed {
             _ => None,
         };
         let path = at_path(operation, &request.path, volume.as_ref().map(|one| &one.id))?;
+        if path == AtPath::Missing && before.is_none() {
+            check_parents(operation, &request.path)?;
+        }
         Ok(Self {
             disk,
             partitions,
@@ -87,6 +90,35 @@ pub(super) fn one_data_partition<'a>(
         Ok(Layout::Data(data)) => layout::only(&data).ok(),
         _ => None,
     }
+}
+
+/// Refuses a path that cannot be made, below a file or on a drive that the node does not have,
+/// before anything is changed for it.
+fn check_parents(operation: &Operation<'_>, path: &HostPath) -> Result<()> {
+    let mut here = path.parent();
+    while let Some(parent) = here {
+        let answer = operation
+            .os()
+            .stat(&At::path(&parent), operation.deadline());
+        here = parent.parent();
+        let found = match here {
+            // Without its root nothing can be made: what Windows said is the error.
+            None => Some(answer.map_err(|error| operation.port_error(&parent, error))?),
+            Some(_) => operation.optional(&parent, answer)?,
+        };
+        match found {
+            Some(stat) if stat.directory => return Ok(()),
+            Some(_) => {
+                return Err(operation.error(
+                    ErrorKind::FailedPrecondition,
+                    format_args!("staging path {path}"),
+                    format_args!("{parent}, where it would be, is no directory"),
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 /// What stands at a path. Whether a volume that is mounted there is gone need not be asked

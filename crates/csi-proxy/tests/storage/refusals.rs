@@ -1,7 +1,10 @@
 //! A disk whose stage is refused is left as it was found: its bytes, whether it and its
 //! partition are online (C05), and its read-only flag (C06).
 
-use csi_proxy::ErrorKind::{FailedPrecondition, Internal, InvalidArgument, PermissionDenied};
+use csi_proxy::ErrorKind::{
+    FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
+};
+use csi_proxy::os::{At, Bytes, WriteFile};
 use csi_proxy::staging::{StageRequest, Staged};
 use csi_proxy::volume::{FileSystem, FormatOptions};
 use csi_proxy::{Error, Result};
@@ -10,7 +13,7 @@ use csi_proxy_sim::{Fault, SimNode};
 
 use crate::{
     GIB, MIB, NEVER, ONE, STAGING, assert_error, assert_refused, assert_unchanged, host, node,
-    request, soon, volume_of,
+    path, request, soon, volume_of,
 };
 
 /// A disk as it was made, offline, read-only, and both.
@@ -245,4 +248,36 @@ fn c05_c06_a_staging_path_that_windows_refuses() {
     let disk = host(&node).disk().info(ONE, NEVER).unwrap();
     assert!(disk.offline && disk.read_only);
     stage(&node).unwrap();
+}
+
+#[test]
+fn a_staging_path_that_cannot_be_made() {
+    for disk in in_every_state(&SimDisk::raw(GIB)) {
+        let node = node(disk);
+        write_file(&node, r"C:\file");
+        let before = node.snapshot();
+        let stage = |text: &str| {
+            let request = StageRequest {
+                path: path(text),
+                ..request()
+            };
+            host(&node).staging().stage(&request, soon(&node))
+        };
+        for below_a_file in [r"C:\file\staging", r"C:\file\a\b\staging"] {
+            let parts = [r"C:\file, where it would be, is no directory", below_a_file];
+            assert_error(stage(below_a_file), FailedPrecondition, &parts);
+        }
+        for on_no_drive in [r"X:\staging", r"X:\a\b\staging"] {
+            assert_error(stage(on_no_drive), NotFound, &[r"X:\", "Win32 error 3"]);
+        }
+        assert_unchanged(&node, before);
+    }
+}
+
+fn write_file(node: &SimNode, text: &str) {
+    let request = WriteFile {
+        at: At::path(&path(text)),
+        contents: Bytes(b"in the way".to_vec()),
+    };
+    host(node).os().write_file(&request, NEVER).unwrap();
 }
