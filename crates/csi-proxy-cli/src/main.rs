@@ -1,16 +1,22 @@
 //! The program `csi-proxy`.
 
+mod client;
 mod demo;
 mod failure;
 mod fault;
+mod life;
 mod logging;
 mod machine;
+mod meter;
 mod node;
 mod onlooker;
 mod output;
 mod record;
 mod replay;
+mod report;
+mod selftest;
 mod serve;
+mod served;
 mod service;
 mod shutdown;
 mod sim;
@@ -31,6 +37,7 @@ use crate::logging::{Logging, Output};
 use crate::node::NodeArgs;
 use crate::record::RecordArgs;
 use crate::replay::ReplayArgs;
+use crate::selftest::SelftestArgs;
 use crate::serve::ServeArgs;
 use crate::serve::flags::Bare;
 use crate::service::ServiceArgs;
@@ -70,6 +77,14 @@ enum Command {
     /// system. After each step the node is looked at; the first thing that is not as it should
     /// be ends the demo with exit code 1.
     Demo(DemoArgs),
+    /// Takes a virtual disk of its own through every disk, volume and filesystem operation
+    ///
+    /// And through the life of a volume of the driver `local`, over gRPC. A line per check: its
+    /// time here and on the node's clock, and its calls to WMI and to the operating system.
+    /// Everything is made in one folder, which is gone afterwards, whatever happens. No disk but
+    /// the test's own is changed: before each call that changes something, the disk's unique id
+    /// and the VHDX file behind it are checked. Exit code 1 when a check fails.
+    Selftest(SelftestArgs),
     /// Serves the CSI services of a driver until it is told to end
     ///
     /// SIGTERM and SIGINT let running work end first, and a second one cuts it off.
@@ -155,9 +170,10 @@ impl Command {
         match self {
             Self::Demo(args) => args.recording.set(file),
             Self::Node(args) => args.recording.set(file),
+            Self::Selftest(args) => args.recording.set(file),
             Self::Serve(args) => args.recording.set(file),
             Self::Replay(_) | Self::Service(_) | Self::Sim(_) => Err(Failure::new(
-                "record: the command makes no port calls of its own; expected demo, node or serve",
+                "record: the command makes no port calls of its own; expected demo, node, selftest or serve",
             )),
         }
     }
@@ -166,7 +182,7 @@ impl Command {
     fn quiet(&self) -> LevelFilter {
         match self {
             Self::Node(_) | Self::Serve(_) => LevelFilter::INFO,
-            Self::Demo(_) => LevelFilter::OFF,
+            Self::Demo(_) | Self::Selftest(_) => LevelFilter::OFF,
             Self::Replay(_) | Self::Service(_) | Self::Sim(_) => LevelFilter::WARN,
         }
     }
@@ -176,6 +192,7 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::Node(args) => node::run(&args),
             Self::Replay(args) => replay::run(&args),
+            Self::Selftest(args) => selftest::run(&args),
             Self::Serve(args) => serve::run(*args),
             Self::Service(args) => service::manage(args),
             Self::Sim(args) => sim::run(&args),

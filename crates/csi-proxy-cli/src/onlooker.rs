@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use csi_proxy::cim::{Namespace, Query};
+use csi_proxy::cim::{Namespace, Query, Value};
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, Bytes, DirEntry, ReadFile, Reparse, Stat, WriteFile};
 use csi_proxy::port::{PortError, PortResult, SystemCode};
@@ -12,7 +12,7 @@ use csi_proxy::{Host, HostPath};
 use crate::failure::{Failure, Result};
 use crate::size;
 
-/// The files of the demo are far smaller.
+/// The files of the demo and the self-test are far smaller.
 const READ_LIMIT: u32 = 64 << 20;
 
 /// `ERROR_FILE_NOT_FOUND` and `ERROR_PATH_NOT_FOUND`.
@@ -32,23 +32,21 @@ impl Onlooker {
     }
 
     /// Makes a directory and its parents.
-    pub(crate) fn make_directory(&self, path: &str) -> Result<()> {
-        let path = host_path(path)?;
+    pub(crate) fn make_directory(&self, path: &HostPath) -> Result<()> {
         let made = self
             .0
             .os()
-            .create_directories(&At::path(&path), Deadline::Never);
+            .create_directories(&At::path(path), Deadline::Never);
         told(&format!("make {path}"), made)?;
         Ok(())
     }
 
     /// Removes an empty directory, if it is there.
-    pub(crate) fn remove(&self, path: &str) -> Result<()> {
-        let path = host_path(path)?;
+    pub(crate) fn remove(&self, path: &HostPath) -> Result<()> {
         match self
             .0
             .os()
-            .remove_directory(&At::path(&path), Deadline::Never)
+            .remove_directory(&At::path(path), Deadline::Never)
         {
             Err(PortError::System { code, .. }) if NOT_FOUND.contains(&code) => Ok(()),
             answer => told(&format!("remove {path}"), answer),
@@ -81,8 +79,8 @@ impl Onlooker {
     }
 
     /// The volume that is mounted at a path, if any.
-    pub(crate) fn mounted_volume(&self, path: &str) -> Result<Option<String>> {
-        let stat = self.stat(&host_path(path)?)?;
+    pub(crate) fn mounted_volume(&self, path: &HostPath) -> Result<Option<String>> {
+        let stat = self.stat(path)?;
         Ok(match stat.and_then(|stat| stat.reparse) {
             Some(Reparse::MountPoint { volume }) => Some(volume.to_string()),
             _ => None,
@@ -90,8 +88,8 @@ impl Onlooker {
     }
 
     /// Where the link at a path leads, if there is one.
-    pub(crate) fn link_target(&self, path: &str) -> Result<Option<HostPath>> {
-        let stat = self.stat(&host_path(path)?)?;
+    pub(crate) fn link_target(&self, path: &HostPath) -> Result<Option<HostPath>> {
+        let stat = self.stat(path)?;
         match stat.and_then(|stat| stat.reparse) {
             Some(Reparse::SymbolicLink { target } | Reparse::Junction { target }) => {
                 host_path(&target).map(Some)
@@ -101,16 +99,22 @@ impl Onlooker {
     }
 
     /// Whether anything stands at a path.
-    pub(crate) fn exists(&self, path: &str) -> Result<bool> {
-        Ok(self.stat(&host_path(path)?)?.is_some())
+    pub(crate) fn exists(&self, path: &HostPath) -> Result<bool> {
+        Ok(self.stat(path)?.is_some())
     }
 
-    /// Everything on the node: the disks, and all that is on drive `C:`.
-    pub(crate) fn traces(&self) -> Result<Traces> {
-        let mut traces = self.entries()?;
+    /// All that is below a directory, and the disks: all of them for a whole drive, otherwise
+    /// those whose files are there.
+    pub(crate) fn traces(&self, root: &HostPath) -> Result<Traces> {
+        let mut traces = self.entries(root)?;
         let disks = Query::new(Namespace::Storage, "MSFT_Disk", &["Number", "Location"]);
         let disks = self.0.cim().query(&disks, Deadline::Never);
         for disk in told("list the disks", disks)? {
+            let location = disk.properties.get("Location").and_then(Value::as_str);
+            let file = location.and_then(|text| HostPath::from_kubelet(text).ok());
+            if root.parent().is_some() && !file.is_some_and(|file| file.is_within(root)) {
+                continue;
+            }
             traces.insert(format!("disk {:?}", disk.properties));
         }
         Ok(Traces(traces))
@@ -118,13 +122,13 @@ impl Onlooker {
 
     /// All that is on drive `C:`, a line for each, in the order of their names.
     pub(crate) fn files(&self) -> Result<String> {
-        let lines: Vec<String> = self.entries()?.into_iter().collect();
+        let lines: Vec<String> = self.entries(&host_path(r"C:\")?)?.into_iter().collect();
         Ok(lines.join("\n") + "\n")
     }
 
-    fn entries(&self) -> Result<BTreeSet<String>> {
+    fn entries(&self, root: &HostPath) -> Result<BTreeSet<String>> {
         let mut entries = BTreeSet::new();
-        let mut todo = vec![host_path(r"C:\")?];
+        let mut todo = vec![root.clone()];
         while let Some(directory) = todo.pop() {
             for entry in self.list(&directory)? {
                 let path = directory

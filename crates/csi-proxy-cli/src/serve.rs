@@ -242,12 +242,12 @@ fn host(args: &ServeArgs) -> Result<(Host, Option<ControlServer>)> {
 }
 
 #[cfg(windows)]
-fn local_host() -> Result<Host> {
+pub(crate) fn local_host() -> Result<Host> {
     Ok(Host::local())
 }
 
 #[cfg(not(windows))]
-fn local_host() -> Result<Host> {
+pub(crate) fn local_host() -> Result<Host> {
     Err(Failure::new(
         "this is no Windows node: add --simulate or --simulate=machine.toml to run on a \
          simulated one",

@@ -1,35 +1,25 @@
 //! `csi-proxy demo`: the life of a volume on a simulated node, over gRPC.
 
-mod client;
-mod life;
-
-mod report;
-
-use std::future::Future;
 use std::io;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use clap::Args;
-use csi_node::local::{LocalConfig, LocalDriver};
-use csi_node::{Endpoint, Plugin, Server};
-use csi_proxy::Host;
-use csi_proxy::clock::Clock as _;
-use csi_proxy_sim::{Counts, SimNode};
+use csi_proxy::clock::{Clock as _, Moment};
+use csi_proxy_sim::SimNode;
 
+use crate::client::Client;
 use crate::failure::{Failure, Result};
 use crate::fault::FaultArg;
-use crate::machine;
+use crate::life::{LIFE, Life, Setting, Step};
+use crate::meter::{Calls, FORMAT, Meter, measured};
 use crate::onlooker::Onlooker;
 use crate::output::Output;
 use crate::record::{Of, Recording};
-use client::Client;
-use life::{LIFE, Life};
-
-use report::{Cost, Form, Report};
+use crate::report::{self, Form, Report};
+use crate::{machine, served};
 
 /// Where the VHDX files are on the node.
-const POOL: &str = r"C:\csi-volumes";
+pub(crate) const POOL: &str = r"C:\csi-volumes";
 
 /// What the demo is told.
 #[derive(Args)]
@@ -61,58 +51,30 @@ async fn demo(args: &DemoArgs) -> Result<bool> {
     let node = machine::for_demo();
     args.recording.begin_on(&node)?;
     let host = |node: &SimNode| args.recording.of(node.process().host(), Of::OurOwn);
-    let plugin = plugin(host(&node)?)?;
+    let pool = crate::path(POOL).map_err(Failure::new)?;
+    let plugin = served::plugin(host(&node)?, &pool, "demo-node")?;
     let onlooker = Onlooker::new(host(&node)?);
     for fault in &args.fault {
         node.inject(fault.fault());
     }
     let directory = std::env::temp_dir().join(format!("csi-proxy-demo-{}", std::process::id()));
-    let server = bind(&directory.join("csi.sock")).await?;
+    let server = served::bind(&directory.join("csi.sock")).await?;
     let endpoint = server.endpoint().to_string();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let served = tokio::spawn(server.serve(plugin, async {
-        // Ends with the demo, however that ends.
-        let _ = stopped.await;
-    }));
-
-    let passed = walk(&node, onlooker, &endpoint, Form::of_stdout(args.json)).await;
-    drop(stop);
-    let ended = served.await;
+    let form = Form::of_stdout(args.json);
+    let walk = walk(&node, onlooker, &endpoint, form);
+    let passed = served::serve_while(server, plugin, walk).await;
     // It is not there when the plugin listened at a port.
     let _ = std::fs::remove_dir_all(&directory);
-    ended
-        .map_err(|error| Failure::from_error("the plugin ended early", &error))?
-        .map_err(|error| Failure::new(error.to_string()))?;
     passed
-}
-
-/// The driver `local`, with nothing configured.
-fn plugin(host: Host) -> Result<Plugin> {
-    let pool = crate::path(POOL).map_err(Failure::new)?;
-    let driver = LocalDriver::new(host, LocalConfig::new(pool, "demo-node"))
-        .map_err(|error| Failure::from_error("cannot start the driver", &error))?;
-    Ok(Plugin::new(driver))
-}
-
-/// Listens at a Unix socket, or on the loopback interface where there are none.
-async fn bind(socket: &std::path::Path) -> Result<Server> {
-    let told = |error: csi_node::EndpointError| Failure::new(error.to_string());
-    match Server::bind(&Endpoint::Unix(socket.to_owned())).await {
-        Ok(server) => Ok(server),
-        Err(_) => {
-            let loopback: Endpoint = "tcp://127.0.0.1:0".parse().map_err(told)?;
-            Server::bind(&loopback).await.map_err(told)
-        }
-    }
 }
 
 /// Goes through the life. Answers whether all of it was right.
 async fn walk(node: &SimNode, onlooker: Onlooker, endpoint: &str, form: Form) -> Result<bool> {
     let client = Client::connect(endpoint).await?;
-    let mut life = Life::new(client, onlooker)?;
+    let mut life = Life::new(client, onlooker, Setting::of_the_demo()?)?;
     let title = format!("The life of a volume on a simulated Windows node, over {endpoint}");
-    let mut report = Report::begin(form, Output::standard(), &title).map_err(unwritten)?;
-    let mut passed = true;
+    let names = LIFE.map(Step::name);
+    let mut report = Report::begin(form, Output::standard(), &title, &names).map_err(unwritten)?;
     for step in LIFE {
         life.prepare(step)?;
         let (outcome, cost, formats) = measured(node, life.act(step)).await;
@@ -120,43 +82,39 @@ async fn walk(node: &SimNode, onlooker: Onlooker, endpoint: &str, form: Form) ->
             Ok(detail) => life.check(step, formats).await.map(|()| detail),
             failed => failed,
         };
-        passed = outcome.is_ok();
         let step = report::Step {
             name: step.name(),
-            outcome,
+            outcome: outcome.into(),
             cost,
         };
         report.step(&step).map_err(unwritten)?;
-        if !passed {
+        if step.outcome.is_failure() {
             break;
         }
     }
     // The steps that were not run had no chance to meet a fault.
-    let left = match passed {
-        true => node.show_faults(),
-        false => Vec::new(),
+    let left = match report.lacks_something() {
+        true => Vec::new(),
+        false => node.show_faults(),
     };
-    let passed = passed && left.is_empty();
-    report.end(LIFE.len(), left).map_err(unwritten)?;
-    Ok(passed)
+    report.end(left).map_err(unwritten)
 }
 
-/// What a step costs, and how many formats there were in it.
-async fn measured<T>(node: &SimNode, step: impl Future<Output = T>) -> (T, Cost, u64) {
-    let clock = node.clock();
-    let (counts, start, node_start) = (node.counts(), Instant::now(), clock.now());
-    let outcome = step.await;
-    let after = node.counts();
-    let cost = Cost {
-        time: start.elapsed(),
-        node_time: clock.now().0.saturating_sub(node_start.0),
-        cim: after.cim - counts.cim,
-        os: after.os - counts.os,
-    };
-    let formats = |counts: &Counts| counts.of("MSFT_Volume.Format");
-    (outcome, cost, formats(&after) - formats(&counts))
+impl Meter for SimNode {
+    fn calls(&self) -> Calls {
+        let counts = self.counts();
+        Calls {
+            cim: counts.cim,
+            os: counts.os,
+            formats: counts.of(FORMAT),
+        }
+    }
+
+    fn now(&self) -> Moment {
+        self.clock().now()
+    }
 }
 
-fn unwritten(error: io::Error) -> Failure {
+pub(crate) fn unwritten(error: io::Error) -> Failure {
     Failure::from_error("cannot write to standard output", &error)
 }

@@ -1,6 +1,6 @@
 //! `csi-proxy demo`, as a user sees it.
 
-use crate::program::{run, stderr, stdout};
+use crate::program::{json_lines, run, stderr, stdout};
 
 const STEPS: [&str; 18] = [
     "probe",
@@ -22,12 +22,6 @@ const STEPS: [&str; 18] = [
     "unstage",
     "delete",
 ];
-
-fn json_lines(text: &str) -> Vec<serde_json::Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
-        .collect()
-}
 
 #[test]
 fn the_life_of_a_volume_ends_well() {

@@ -10,6 +10,7 @@ mod program;
 mod record;
 #[cfg(unix)]
 mod running;
+mod selftest;
 #[cfg(unix)]
 mod serve;
 mod sim;

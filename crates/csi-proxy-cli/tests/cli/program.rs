@@ -36,6 +36,13 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("the output is UTF-8")
 }
 
+/// What it printed as a JSON object per line.
+pub(crate) fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect()
+}
+
 /// The one line that a run failed with.
 #[track_caller]
 pub(crate) fn failure(output: &Output) -> String {

@@ -96,6 +96,11 @@ impl Node {
         }
     }
 
+    /// Where its simulated node is controlled.
+    pub(crate) fn control(&self) -> &str {
+        &self.control
+    }
+
     /// Runs a verb of `csi-proxy sim` against it.
     pub(crate) fn sim(&self, arguments: &[&str]) -> Output {
         csi_proxy()

@@ -1,4 +1,4 @@
-//! The CSI calls of the demo, as Kubernetes makes them.
+//! The CSI calls of the demo and the self-test, as Kubernetes makes them.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use csi_node::proto::{
     NodeGetVolumeStatsResponse, NodePublishVolumeRequest, NodeStageVolumeRequest,
     NodeUnpublishVolumeRequest, NodeUnstageVolumeRequest, ProbeRequest, Volume, VolumeCapability,
 };
+use csi_proxy::HostPath;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
@@ -33,8 +34,8 @@ pub(crate) struct Client {
 /// Where a volume is staged and published.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    pub(crate) staging: String,
-    pub(crate) target: String,
+    pub(crate) staging: HostPath,
+    pub(crate) target: HostPath,
 }
 
 impl Client {
@@ -129,7 +130,7 @@ impl Client {
     pub(crate) async fn stage(&mut self, volume: &Volume, places: &Places) -> Result<()> {
         let request = NodeStageVolumeRequest {
             volume_id: volume.volume_id.clone(),
-            staging_target_path: places.staging.clone(),
+            staging_target_path: as_the_kubelet(&places.staging),
             volume_capability: Some(capability()),
             volume_context: volume.volume_context.clone(),
             ..Default::default()
@@ -145,7 +146,7 @@ impl Client {
     pub(crate) async fn unstage(&mut self, volume: &str, places: &Places) -> Result<()> {
         let request = NodeUnstageVolumeRequest {
             volume_id: volume.to_owned(),
-            staging_target_path: places.staging.clone(),
+            staging_target_path: as_the_kubelet(&places.staging),
         };
         let answer = self.node.node_unstage_volume(request).await;
         ok("NodeUnstageVolume", answer)?;
@@ -156,8 +157,8 @@ impl Client {
     pub(crate) async fn publish(&mut self, volume: &Volume, places: &Places) -> Result<()> {
         let request = NodePublishVolumeRequest {
             volume_id: volume.volume_id.clone(),
-            staging_target_path: places.staging.clone(),
-            target_path: places.target.clone(),
+            staging_target_path: as_the_kubelet(&places.staging),
+            target_path: as_the_kubelet(&places.target),
             volume_capability: Some(capability()),
             volume_context: volume.volume_context.clone(),
             ..Default::default()
@@ -171,7 +172,7 @@ impl Client {
     pub(crate) async fn unpublish(&mut self, volume: &str, places: &Places) -> Result<()> {
         let request = NodeUnpublishVolumeRequest {
             volume_id: volume.to_owned(),
-            target_path: places.target.clone(),
+            target_path: as_the_kubelet(&places.target),
         };
         let answer = self.node.node_unpublish_volume(request).await;
         ok("NodeUnpublishVolume", answer)?;
@@ -186,8 +187,8 @@ impl Client {
     ) -> Result<NodeGetVolumeStatsResponse> {
         let request = NodeGetVolumeStatsRequest {
             volume_id: volume.to_owned(),
-            volume_path: places.target.clone(),
-            staging_target_path: places.staging.clone(),
+            volume_path: as_the_kubelet(&places.target),
+            staging_target_path: as_the_kubelet(&places.staging),
         };
         let answer = self.node.node_get_volume_stats(request).await;
         ok("NodeGetVolumeStats", answer)
@@ -202,15 +203,21 @@ impl Client {
     ) -> Result<i64> {
         let request = NodeExpandVolumeRequest {
             volume_id: volume.to_owned(),
-            volume_path: places.target.clone(),
+            volume_path: as_the_kubelet(&places.target),
             capacity_range: Some(at_least(size)),
-            staging_target_path: places.staging.clone(),
+            staging_target_path: as_the_kubelet(&places.staging),
             volume_capability: Some(capability()),
             ..Default::default()
         };
         let answer = self.node.node_expand_volume(request).await;
         Ok(ok("NodeExpandVolume", answer)?.capacity_bytes)
     }
+}
+
+/// A path as the kubelet on Windows sends it, without `C:`.
+fn as_the_kubelet(path: &HostPath) -> String {
+    let text = path.as_str();
+    text.strip_prefix("C:").unwrap_or(text).to_owned()
 }
 
 fn at_least(size: i64) -> CapacityRange {

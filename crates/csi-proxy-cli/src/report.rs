@@ -1,18 +1,45 @@
-//! What the demo prints: a line per step as it ends, for people or as JSON, and a summary.
+//! What the demo and the self-test print: a line per step as it ends, for people or as JSON,
+//! and a summary.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// How a step ended and what it cost.
-pub(crate) struct Step {
-    pub(crate) name: &'static str,
-    /// What happened, or what is wrong.
-    pub(crate) outcome: Result<String>,
+pub(crate) struct Step<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) outcome: Outcome,
     pub(crate) cost: Cost,
+}
+
+/// How a step ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// What happened.
+    Passed(String),
+    /// Why this machine cannot do it. It is told, and fails nothing.
+    LeftOut(String),
+    /// What is wrong.
+    Failed(Failure),
+}
+
+impl Outcome {
+    /// Whether something is wrong.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
+impl From<Result<String>> for Outcome {
+    fn from(result: Result<String>) -> Self {
+        match result {
+            Ok(detail) => Self::Passed(detail),
+            Err(failure) => Self::Failed(failure),
+        }
+    }
 }
 
 /// Time and port calls of one step, or of several.
@@ -43,10 +70,17 @@ impl Cost {
 pub(crate) struct Report<W> {
     form: Form,
     out: W,
+    /// The width of the names' column.
+    width: usize,
+    planned: usize,
     steps: usize,
     failed: usize,
+    left_out: usize,
     total: Cost,
 }
+
+/// The names' column is never smaller.
+const LEAST_WIDTH: usize = 12;
 
 /// How the lines look.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,15 +117,24 @@ impl Form {
 
 const GREEN: &str = "32";
 const RED: &str = "31";
+const YELLOW: &str = "33";
 const BOLD: &str = "1";
 
 impl<W: Write> Report<W> {
-    /// Starts with what the demo is about, and the heads of the columns.
-    pub(crate) fn begin(form: Form, mut out: W, title: &str) -> std::io::Result<Self> {
+    /// Starts with what it is about, and the heads of the columns. `names` are those of the
+    /// steps that there should be.
+    pub(crate) fn begin(
+        form: Form,
+        mut out: W,
+        title: &str,
+        names: &[&str],
+    ) -> std::io::Result<Self> {
+        let longest = names.iter().map(|name| name.len() + 2).max().unwrap_or(0);
+        let width = longest.max(LEAST_WIDTH);
         if form != Form::Json {
             writeln!(out, "{title}\n")?;
             let heads = format!(
-                "{:<12}{:>10}{:>11}{:>6}{:>6}  {}",
+                "{:<width$}{:>10}{:>11}{:>6}{:>6}  {}",
                 "step", "time", "node time", "WMI", "OS", "what happened"
             );
             writeln!(out, "{}", form.paint(BOLD, &heads))?;
@@ -99,16 +142,20 @@ impl<W: Write> Report<W> {
         Ok(Self {
             form,
             out,
+            width,
+            planned: names.len(),
             steps: 0,
             failed: 0,
+            left_out: 0,
             total: Cost::default(),
         })
     }
 
     /// Adds a step.
-    pub(crate) fn step(&mut self, step: &Step) -> std::io::Result<()> {
+    pub(crate) fn step(&mut self, step: &Step<'_>) -> std::io::Result<()> {
         self.steps += 1;
-        self.failed += usize::from(step.outcome.is_err());
+        self.failed += usize::from(step.outcome.is_failure());
+        self.left_out += usize::from(matches!(step.outcome, Outcome::LeftOut(_)));
         self.total.add(step.cost);
         match self.form {
             Form::Json => self.json(&JsonStep::new(step)),
@@ -116,30 +163,42 @@ impl<W: Write> Report<W> {
         }
     }
 
-    /// Ends with the sum of all steps. `planned` is how many there should have been, and
-    /// `faults_left` names the faults that should have happened and did not.
-    pub(crate) fn end(mut self, planned: usize, faults_left: Vec<String>) -> std::io::Result<()> {
+    /// Whether a step has failed or was not done.
+    pub(crate) fn lacks_something(&self) -> bool {
+        self.failed > 0 || self.steps < self.planned
+    }
+
+    /// Ends with the sum of all steps. `faults_left` names the faults that should have happened
+    /// and did not. Answers whether all steps were done, none failed, and no fault is left.
+    pub(crate) fn end(mut self, faults_left: Vec<String>) -> std::io::Result<bool> {
         let Self { steps, failed, .. } = self;
+        let not_run = self.planned.saturating_sub(steps);
         let summary = Summary {
-            ok: failed == 0 && steps == planned && faults_left.is_empty(),
+            ok: failed == 0 && not_run == 0 && faults_left.is_empty(),
             steps,
             failed,
-            not_run: planned - steps,
+            left_out: self.left_out,
+            not_run,
             faults_left,
             cost: self.total,
         };
         match self.form {
-            Form::Json => self.json(&JsonSummary { summary }),
-            Form::Plain | Form::Coloured => self.sum(&summary),
+            Form::Json => self.json(&JsonSummary { summary: &summary })?,
+            Form::Plain | Form::Coloured => self.sum(&summary)?,
         }
+        Ok(summary.ok)
     }
 
-    fn row(&mut self, step: &Step) -> std::io::Result<()> {
+    fn row(&mut self, step: &Step<'_>) -> std::io::Result<()> {
         let numbers = columns(step.cost);
-        let name = format!("{:<12}", step.name);
+        let name = format!("{:<width$}", step.name, width = self.width);
         let (name, text) = match &step.outcome {
-            Ok(detail) => (self.form.paint(GREEN, &name), detail.clone()),
-            Err(failure) => (
+            Outcome::Passed(detail) => (self.form.paint(GREEN, &name), detail.clone()),
+            Outcome::LeftOut(reason) => (
+                self.form.paint(YELLOW, &name),
+                self.form.paint(YELLOW, &format!("left out: {reason}")),
+            ),
+            Outcome::Failed(failure) => (
                 self.form.paint(RED, &name),
                 self.form.paint(RED, &format!("FAILED: {failure}")),
             ),
@@ -150,14 +209,18 @@ impl<W: Write> Report<W> {
 
     fn sum(&mut self, summary: &Summary) -> std::io::Result<()> {
         let numbers = columns(summary.cost);
-        let passed = summary.steps - summary.failed;
+        let passed = summary.steps - summary.failed - summary.left_out;
         let mut text = format!("{passed} steps passed, {} failed", summary.failed);
+        if summary.left_out > 0 {
+            text += &format!(", {} left out", summary.left_out);
+        }
         if summary.not_run > 0 {
             text += &format!(", {} not run", summary.not_run);
         }
         let colour = if summary.ok { GREEN } else { RED };
         let text = self.form.paint(colour, &text);
-        writeln!(self.out, "\n{:<12}{numbers}  {text}", "total")?;
+        let width = self.width;
+        writeln!(self.out, "\n{:<width$}{numbers}  {text}", "total")?;
         for fault in &summary.faults_left {
             let text = format!("fault left: {fault}");
             writeln!(self.out, "{}", self.form.paint(RED, &text))?;
@@ -196,26 +259,35 @@ struct JsonStep<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
     cost: Cost,
 }
 
 impl<'a> JsonStep<'a> {
-    fn new(step: &'a Step) -> Self {
-        Self {
+    fn new(step: &'a Step<'_>) -> Self {
+        let mut line = Self {
             step: step.name,
-            ok: step.outcome.is_ok(),
-            detail: step.outcome.as_deref().ok(),
-            error: step.outcome.as_ref().err().map(ToString::to_string),
+            ok: !step.outcome.is_failure(),
+            detail: None,
+            left_out: None,
+            error: None,
             cost: step.cost,
+        };
+        match &step.outcome {
+            Outcome::Passed(detail) => line.detail = Some(detail),
+            Outcome::LeftOut(reason) => line.left_out = Some(reason),
+            Outcome::Failed(failure) => line.error = Some(failure.to_string()),
         }
+        line
     }
 }
 
 #[derive(Serialize)]
-struct JsonSummary {
-    summary: Summary,
+struct JsonSummary<'a> {
+    summary: &'a Summary,
 }
 
 #[derive(Serialize)]
@@ -223,6 +295,7 @@ struct Summary {
     ok: bool,
     steps: usize,
     failed: usize,
+    left_out: usize,
     not_run: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     faults_left: Vec<String>,
@@ -247,7 +320,8 @@ mod tests {
 
     fn printed(form: Form, second: Result<String>) -> String {
         let mut out = Vec::new();
-        let mut report = Report::begin(form, &mut out, "a title").unwrap();
+        let names = ["probe", "stage", "delete"];
+        let mut report = Report::begin(form, &mut out, "a title", &names).unwrap();
         let cost = Cost {
             time: Duration::from_micros(1234),
             node_time: Duration::from_millis(1500),
@@ -258,12 +332,12 @@ mod tests {
             report
                 .step(&Step {
                     name,
-                    outcome,
+                    outcome: outcome.into(),
                     cost,
                 })
                 .unwrap();
         }
-        report.end(3, Vec::new()).unwrap();
+        assert!(!report.end(Vec::new()).unwrap());
         String::from_utf8(out).unwrap()
     }
 
@@ -280,6 +354,32 @@ stage           1.2 ms      1.5 s     7    12  mounted
 total           2.5 ms      3.0 s    14    24  2 steps passed, 0 failed, 1 not run
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_a_machine_cannot_do_is_told_and_fails_nothing() {
+        for form in [Form::Plain, Form::Json] {
+            let mut out = Vec::new();
+            let mut report = Report::begin(form, &mut out, "a title", &["socket"]).unwrap();
+            let step = Step {
+                name: "socket",
+                outcome: Outcome::LeftOut("no sockets".to_owned()),
+                cost: Cost::default(),
+            };
+            report.step(&step).unwrap();
+            assert!(report.end(Vec::new()).unwrap());
+            let text = String::from_utf8(out).unwrap();
+            let expected = match form {
+                Form::Json => [r#""left_out":"no sockets""#, r#""left_out":1"#],
+                _ => [
+                    "left out: no sockets",
+                    "0 steps passed, 0 failed, 1 left out",
+                ],
+            };
+            for part in expected {
+                assert!(text.contains(part), "{part} in {text}");
+            }
+        }
     }
 
     #[test]
@@ -310,7 +410,9 @@ total           2.5 ms      3.0 s    14    24  2 steps passed, 0 failed, 1 not r
         };
         let probe = serde_json::json!({"step": "probe", "ok": true, "detail": "ready"});
         let stage = serde_json::json!({"step": "stage", "ok": false, "error": "no"});
-        let summary = serde_json::json!({"ok": false, "steps": 2, "failed": 1, "not_run": 1});
+        let summary = serde_json::json!({
+            "ok": false, "steps": 2, "failed": 1, "left_out": 0, "not_run": 1,
+        });
         assert_eq!(lines[0], cost(probe, 1.234, 1500.0, 7, 12));
         assert_eq!(lines[1], cost(stage, 1.234, 1500.0, 7, 12));
         assert_eq!(lines[2]["summary"], cost(summary, 2.468, 3000.0, 14, 24));

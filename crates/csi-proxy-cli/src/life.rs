@@ -5,27 +5,82 @@ use csi_node::proto::volume_usage::Unit;
 use csi_proxy::HostPath;
 use tonic::Code;
 
-use super::client::{Client, Places, refused};
+use crate::client::{Client, Places, refused};
 use crate::failure::{Failure, Result};
 use crate::onlooker::{Onlooker, Traces};
 use crate::size;
 
-const NAME: &str = "demo";
-const SIZE: i64 = 1 << 30;
-const LARGER: i64 = 2 << 30;
+/// Where a life takes place, and with what sizes.
+pub(crate) struct Setting {
+    /// The volume's name.
+    name: &'static str,
+    /// Its size at first, and after it was grown, in bytes.
+    sizes: [i64; 2],
+    /// What belongs to the life: a directory with all that it makes, the pool among it.
+    root: HostPath,
+    /// The kubelet's directory for the volume.
+    plugin: HostPath,
+    /// The kubelet's directory for the pod's volume.
+    pod: HostPath,
+    /// What the plugin makes for all volumes and keeps: the pool, and its place for records.
+    kept: [HostPath; 2],
+}
 
-/// Paths as the kubelet on Windows sends them.
-const STAGED: &str = r"\var\lib\kubelet\plugins\kubernetes.io\csi\demo";
-const STAGING: &str = r"\var\lib\kubelet\plugins\kubernetes.io\csi\demo\globalmount";
-const POD: &str = r"\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\demo";
-const TARGET: &str = r"\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\demo\mount";
-const FILE: &str = r"C:\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\demo\mount\data.bin";
+impl Setting {
+    /// The demo's: paths as the kubelet on Windows has them, all of drive `C:` is watched.
+    pub(crate) fn of_the_demo() -> Result<Self> {
+        let plugins = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi";
+        let pods = r"C:\var\lib\kubelet\pods";
+        let pool = crate::demo::POOL;
+        Self::new(
+            "demo",
+            [1 << 30, 2 << 30],
+            [r"C:\", plugins, pods, pool].map(path),
+        )
+    }
 
-/// What the plugin makes for all volumes: the pool, and its place for records.
-const KEPT: [&str; 2] = [r"C:\csi-volumes\", r"C:\csi-volumes\state\"];
+    /// A small volume with everything below one directory: the pool, and what the kubelet
+    /// would make.
+    pub(crate) fn below(root: &HostPath, pool: &HostPath) -> Result<Self> {
+        let plugins = join(root, &["kubelet", "plugins", "kubernetes.io", "csi"]);
+        let pods = join(root, &["kubelet", "pods"]);
+        let directories = [Ok(root.clone()), plugins, pods, Ok(pool.clone())];
+        Self::new("selftest", [256 << 20, 384 << 20], directories)
+    }
 
-/// What an NTFS of this size may take for itself, in parts of the volume.
+    fn new(
+        name: &'static str,
+        sizes: [i64; 2],
+        [root, plugins, pods, pool]: [Result<HostPath>; 4],
+    ) -> Result<Self> {
+        let pool = pool?;
+        Ok(Self {
+            name,
+            sizes,
+            root: root?,
+            plugin: join(&plugins?, &[name])?,
+            pod: join(&pods?, &[name, "volumes", "kubernetes.io~csi", name])?,
+            kept: [pool.clone(), join(&pool, &["state"])?],
+        })
+    }
+}
+
+/// A path below a directory.
+pub(crate) fn join(directory: &HostPath, names: &[&str]) -> Result<HostPath> {
+    names.iter().try_fold(directory.clone(), |path, name| {
+        path.join(name)
+            .map_err(|error| Failure::new(error.to_string()))
+    })
+}
+
+fn path(text: &str) -> Result<HostPath> {
+    crate::path(text).map_err(Failure::new)
+}
+
+/// What an NTFS of this size may take for itself, in parts of the volume; and what GPT takes
+/// of the disk: a reserved partition of 16 MiB, and the tables with their alignment.
 const OVERHEAD: i64 = 20;
+const OF_GPT: i64 = 18 << 20;
 
 /// A step of the life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +148,7 @@ impl Step {
 pub(crate) struct Life {
     client: Client,
     onlooker: Onlooker,
+    setting: Setting,
     places: Places,
     volume: Volume,
     contents: Vec<u8>,
@@ -102,16 +158,16 @@ pub(crate) struct Life {
 
 impl Life {
     /// Makes the directories that the kubelet makes, and remembers how the node looks.
-    pub(crate) fn new(client: Client, onlooker: Onlooker) -> Result<Self> {
-        onlooker.make_directory(STAGED)?;
-        onlooker.make_directory(POD)?;
+    pub(crate) fn new(client: Client, onlooker: Onlooker, setting: Setting) -> Result<Self> {
+        onlooker.make_directory(&setting.plugin)?;
+        onlooker.make_directory(&setting.pod)?;
+        let staging = join(&setting.plugin, &["globalmount"])?;
+        let target = join(&setting.pod, &["mount"])?;
         Ok(Self {
             client,
             onlooker,
-            places: Places {
-                staging: STAGING.to_owned(),
-                target: TARGET.to_owned(),
-            },
+            setting,
+            places: Places { staging, target },
             volume: Volume::default(),
             contents: contents(),
             read: Vec::new(),
@@ -122,7 +178,7 @@ impl Life {
     /// Does what the kubelet does before it asks for a step.
     pub(crate) fn prepare(&self, step: Step) -> Result<()> {
         match step {
-            Step::Stage | Step::StageAgain => self.onlooker.make_directory(STAGING),
+            Step::Stage | Step::StageAgain => self.onlooker.make_directory(&self.places.staging),
             _ => Ok(()),
         }
     }
@@ -139,13 +195,13 @@ impl Life {
             Step::StageAgain => self.stage("attached and mounted as it was").await,
             Step::Publish => self.publish().await,
             Step::Write => self.write(),
-            Step::Stats => self.stats(SIZE).await,
+            Step::Stats => self.stats(self.size()).await,
             Step::ExpandInUse => self.expand_in_use().await,
             Step::Unpublish => self.unpublish().await,
             Step::Unstage => self.unstage().await,
             Step::Expand => self.expand().await,
             Step::NodeExpand => self.node_expand().await,
-            Step::StatsLarger => self.stats(LARGER).await,
+            Step::StatsLarger => self.stats(self.larger()).await,
             Step::Read => self.read(),
             Step::Delete => self.delete().await,
         }
@@ -159,7 +215,7 @@ impl Life {
         expect("the plugin", formats == expected, &text)?;
         match step {
             Step::Probe => {
-                self.before = Some(self.onlooker.traces()?);
+                self.before = Some(self.traces()?);
                 Ok(())
             }
             Step::Stage | Step::StageAgain => self.must_be_mounted(),
@@ -187,8 +243,8 @@ impl Life {
     }
 
     async fn create(&mut self) -> Result<String> {
-        self.volume = self.client.create(NAME, SIZE).await?;
-        same_size("the new volume", self.volume.capacity_bytes, SIZE)?;
+        self.volume = self.client.create(self.setting.name, self.size()).await?;
+        same_size("the new volume", self.volume.capacity_bytes, self.size())?;
         Ok(format!(
             "volume {} of {}",
             self.volume.volume_id,
@@ -207,7 +263,7 @@ impl Life {
     }
 
     fn write(&mut self) -> Result<String> {
-        self.onlooker.write(&file()?, &self.contents)?;
+        self.onlooker.write(&self.file()?, &self.contents)?;
         Ok(format!(
             "the pod wrote {} to its volume",
             self.contents_size()
@@ -228,7 +284,7 @@ impl Life {
             .volume_condition
             .is_some_and(|condition| condition.abnormal);
         expect("the volume", !abnormal, "is in an abnormal condition")?;
-        let fits = bytes.total <= size && bytes.total > size - size / OVERHEAD;
+        let fits = bytes.total <= size && bytes.total > size - size / OVERHEAD - OF_GPT;
         let text = format!(
             "has {} instead of nearly {}",
             shown(bytes.total),
@@ -255,8 +311,8 @@ impl Life {
     }
 
     async fn expand_in_use(&mut self) -> Result<String> {
-        let volume = &self.volume.volume_id;
-        match self.client.controller_expand(volume, LARGER).await {
+        let (volume, larger) = (&self.volume.volume_id, self.setting.sizes[1]);
+        match self.client.controller_expand(volume, larger).await {
             Err(status) if status.code() == Code::FailedPrecondition => {
                 Ok("refused while the volume is attached, as Windows does".to_owned())
             }
@@ -282,13 +338,13 @@ impl Life {
     }
 
     async fn expand(&mut self) -> Result<String> {
-        let volume = &self.volume.volume_id;
+        let (volume, larger) = (&self.volume.volume_id, self.setting.sizes[1]);
         let answer = self
             .client
-            .controller_expand(volume, LARGER)
+            .controller_expand(volume, larger)
             .await
             .map_err(|status| refused("ControllerExpandVolume", &status))?;
-        same_size("the grown volume", answer.capacity_bytes, LARGER)?;
+        same_size("the grown volume", answer.capacity_bytes, larger)?;
         expect(
             "the answer",
             answer.node_expansion_required,
@@ -298,17 +354,17 @@ impl Life {
     }
 
     async fn node_expand(&mut self) -> Result<String> {
-        let volume = &self.volume.volume_id;
+        let (volume, larger) = (&self.volume.volume_id, self.setting.sizes[1]);
         let size = self
             .client
-            .node_expand(volume, LARGER, &self.places)
+            .node_expand(volume, larger, &self.places)
             .await?;
-        same_size("the grown volume", size, LARGER)?;
+        same_size("the grown volume", size, larger)?;
         Ok(format!("the file system fills {}", shown(size)))
     }
 
     fn read(&mut self) -> Result<String> {
-        self.read = self.onlooker.read(&file()?)?;
+        self.read = self.onlooker.read(&self.file()?)?;
         Ok(format!(
             "the pod read {}, the same as it wrote",
             self.contents_size()
@@ -321,29 +377,33 @@ impl Life {
     }
 
     fn must_be_mounted(&self) -> Result<()> {
-        let mounted = self.onlooker.mounted_volume(STAGING)?.is_some();
-        expect(STAGING, mounted, "is not a mount point")
+        let staging = &self.places.staging;
+        let mounted = self.onlooker.mounted_volume(staging)?.is_some();
+        expect(staging.as_str(), mounted, "is not a mount point")
     }
 
     fn must_be_linked(&self) -> Result<()> {
-        let target = self.onlooker.link_target(TARGET)?;
-        let staging = HostPath::from_kubelet(STAGING).ok();
-        let right = match (&target, &staging) {
-            (Some(target), Some(staging)) => target.same_as(staging),
-            _ => false,
-        };
-        expect(TARGET, right, "is not a link to the staging path")
+        let Places { staging, target } = &self.places;
+        let leads_to = self.onlooker.link_target(target)?;
+        let right = leads_to.is_some_and(|path| path.same_as(staging));
+        expect(target.as_str(), right, "is not a link to the staging path")
     }
 
     fn must_be_unlinked(&self) -> Result<()> {
-        expect(TARGET, !self.onlooker.exists(TARGET)?, "still exists")
+        let target = &self.places.target;
+        expect(
+            target.as_str(),
+            !self.onlooker.exists(target)?,
+            "still exists",
+        )
     }
 
     fn must_be_unmounted(&self) -> Result<()> {
-        let mounted = self.onlooker.mounted_volume(STAGING)?.is_some();
-        expect(STAGING, !mounted, "is still a mount point")?;
+        let staging = &self.places.staging;
+        let mounted = self.onlooker.mounted_volume(staging)?.is_some();
+        expect(staging.as_str(), !mounted, "is still a mount point")?;
         // The kubelet removes the directory that it has made.
-        self.onlooker.remove(STAGING)
+        self.onlooker.remove(staging)
     }
 
     async fn must_be_as_before(&mut self) -> Result<()> {
@@ -352,8 +412,12 @@ impl Life {
         let Some(before) = &self.before else {
             return Err(Failure::new("the node was not looked at before"));
         };
-        let mut differences = self.onlooker.traces()?.differences(before);
-        differences.retain(|line| !KEPT.iter().any(|kept| line == &format!("left: {kept}")));
+        let mut differences = self.traces()?.differences(before);
+        let kept = |line: &String| {
+            let kept = &mut self.setting.kept.iter();
+            kept.any(|path| *line == format!(r"left: {path}\"))
+        };
+        differences.retain(|line| !kept(line));
         match differences.as_slice() {
             [] => Ok(()),
             lines => Err(Failure::new(format!(
@@ -363,13 +427,30 @@ impl Life {
         }
     }
 
+    /// Everything that belongs to the life.
+    fn traces(&self) -> Result<Traces> {
+        self.onlooker.traces(&self.setting.root)
+    }
+
+    fn file(&self) -> Result<HostPath> {
+        join(&self.places.target, &["data.bin"])
+    }
+
+    fn size(&self) -> i64 {
+        self.setting.sizes[0]
+    }
+
+    fn larger(&self) -> i64 {
+        self.setting.sizes[1]
+    }
+
     fn contents_size(&self) -> String {
         size::show(self.contents.len().try_into().unwrap_or(u64::MAX))
     }
 }
 
 /// One MiB in which no two places look alike.
-fn contents() -> Vec<u8> {
+pub(crate) fn contents() -> Vec<u8> {
     let mut state = 1u32;
     std::iter::repeat_with(|| {
         // The multiplier and increment of Numerical Recipes' generator.
@@ -378,10 +459,6 @@ fn contents() -> Vec<u8> {
     })
     .take(1 << 20)
     .collect()
-}
-
-fn file() -> Result<HostPath> {
-    HostPath::from_kubelet(FILE).map_err(|error| Failure::new(error.to_string()))
 }
 
 fn shown(bytes: i64) -> String {
@@ -394,7 +471,7 @@ fn same_size(what: &str, found: i64, expected: i64) -> Result<()> {
 }
 
 /// A failure that says what is wrong with what, unless all is right.
-fn expect(what: &str, right: bool, wrong: &str) -> Result<()> {
+pub(crate) fn expect(what: &str, right: bool, wrong: &str) -> Result<()> {
     match right {
         true => Ok(()),
         false => Err(Failure::new(format!("{what} {wrong}"))),
