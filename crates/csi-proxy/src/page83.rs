@@ -113,7 +113,6 @@ struct Identifiers<'a> {
 impl<'a> Identifiers<'a> {
     fn new(descriptor: &'a [u8]) -> Result<Self, Malformed> {
         let size = usize::try_from(u32_at(descriptor, 4)?).unwrap_or(usize::MAX);
-        let left = u32_at(descriptor, 8)?;
         // The driver's buffer may be longer than what it filled; shorter is cut off.
         let bytes = descriptor.get(..size).ok_or(Malformed {
             offset: 4,
@@ -122,7 +121,7 @@ impl<'a> Identifiers<'a> {
         Ok(Self {
             bytes,
             offset: DESCRIPTOR_HEADER,
-            left,
+            left: u32_at(bytes, 8)?,
         })
     }
 
@@ -288,6 +287,15 @@ mod tests {
         let mut bytes = descriptor(&[(1, 3, 0, NAA)]);
         bytes.extend([0xFF; 500]);
         assert_eq!(identifiers(&bytes).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_size_that_leaves_no_room_for_the_header_is_malformed() {
+        for size in 0..12_u32 {
+            let mut bytes = descriptor(&[]);
+            bytes[4..8].copy_from_slice(&size.to_le_bytes());
+            assert!(identifiers(&bytes).is_err(), "{size}");
+        }
     }
 
     #[test]
