@@ -1,6 +1,7 @@
 //! `cargo xtask`: what developers and CI run. Installs what it can, names what it cannot.
 
 mod command;
+mod fuzz;
 mod interop;
 mod lints;
 mod linux;
@@ -34,6 +35,8 @@ enum Task {
         #[arg(value_enum)]
         parts: Vec<Part>,
     },
+    /// Runs the parsers against damaged inputs, with a seed that is printed
+    Fuzz(fuzz::FuzzArgs),
     /// Runs a Windows program under Wine, in the prefix that the tests use
     Wine {
         /// The program and its arguments
@@ -87,6 +90,7 @@ impl Part {
 fn main() -> ExitCode {
     match Arguments::parse().task {
         Task::Test { parts } => test(parts),
+        Task::Fuzz(args) => fuzz::exec(&args),
         Task::Wine { command } => wine::exec(&command),
     }
 }

@@ -71,6 +71,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::cim::{Namespace, ObjectPath};
 
@@ -127,5 +129,35 @@ mod tests {
             |namespace| Associators::new(namespace, &path, "Win32_DependentService", class, &[]);
         let request = of(Namespace::Cimv2).in_role("Antecedent");
         assert!(associators(&request).ends_with("ResultClass = Win32_Service Role = Antecedent"));
+    }
+
+    /// Reads a literal as WMI does: it ends at the first quote that has no backslash before it.
+    /// Answers what it holds and what follows it.
+    fn read_literal(text: &str) -> (String, &str) {
+        let mut chars = text.strip_prefix('\'').unwrap().char_indices();
+        let mut held = String::new();
+        loop {
+            match chars.next().unwrap() {
+                (_, '\\') => held.push(chars.next().unwrap().1),
+                (at, '\'') => return (held, &text[at + 2..]),
+                (_, other) => held.push(other),
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn any_value_stays_in_its_literal(value in r#"[\\'" ORab=\PC]{0,40}"#) {
+            let query = Query::new(Namespace::Storage, "MSFT_Volume", &[])
+                .with("Path", value.as_str())
+                .with("DriveLetter", 1_u32);
+            let text = select(&query);
+            let literal = text.split_once("Path = ").unwrap().1;
+            let (held, rest) = read_literal(literal);
+            prop_assert_eq!(held, value);
+            prop_assert_eq!(rest, " AND DriveLetter = 1");
+        }
     }
 }
