@@ -45,8 +45,8 @@ use crate::sim::SimArgs;
 
 /// Kubernetes volumes on Windows nodes
 ///
-/// Tested on a simulated Windows node only. `node` and `demo` need one; `serve` uses the real
-/// node on Windows.
+/// Tested on a simulated Windows node only. `node` and `demo` need one; `serve` and `selftest`
+/// use the real node on Windows.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {

@@ -116,7 +116,7 @@ mod signals {
         let directory = Directory::new("selftest-kill");
         let node = Node::start(&directory, &[]);
         // The format goes on when the caller is killed.
-        node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:600"]);
+        node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:3"]);
         let mut child = started(&node, "volume list-on-disk");
         child.kill().expect("it can be killed");
         child.wait().expect("it can be waited for");
