@@ -83,7 +83,10 @@ fn what_cannot_be_recorded_is_one_line() {
     let directory = Directory::new("refused");
     let trace = directory.join("trace.jsonl");
     let line = failure(&record(&trace, &["sim", "example"]));
-    assert!(line.contains("expected demo, node, selftest or serve"), "{line}");
+    assert!(
+        line.contains("expected demo, node, selftest or serve"),
+        "{line}"
+    );
     let line = failure(&record(&trace, &["demo", "--record", "other"]));
     assert!(line.contains("expected one of both"), "{line}");
     assert!(!trace.exists());

@@ -1,6 +1,6 @@
 //! `csi-proxy selftest`, as a user sees it.
 
-use crate::program::{failure, json_lines, run, stderr, stdout};
+use crate::program::{Directory, failure, json_lines, run, stderr, stdout};
 
 #[test]
 fn without_yes_it_says_what_it_would_do() {
@@ -58,6 +58,27 @@ fn a_failed_check_is_told_and_ends_it_with_1() {
         (&summary["ok"], &summary["failed"]),
         (&false.into(), &1.into())
     );
+}
+
+#[test]
+fn a_recorded_run_is_answered_the_same_again() {
+    let directory = Directory::new("selftest-record");
+    let trace = directory.join("trace.jsonl");
+    let trace = trace.to_str().expect("the path is text");
+    let output = run(&[
+        "record",
+        "--output",
+        trace,
+        "--",
+        "selftest",
+        "--yes",
+        "--host=simulated",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = run(&["replay", trace]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains(" 0 differences"), "{text}");
 }
 
 #[test]
