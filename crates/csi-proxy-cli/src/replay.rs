@@ -68,7 +68,7 @@ fn as_text(trace: &Trace, replay: &Replay) -> String {
         "A trace of {}, written by csi-proxy {}, of {} calls, replayed on a simulated node\n",
         node(&trace.header.node),
         plain(&trace.header.program),
-        trace.entries.len()
+        trace.len()
     );
     for note in &replay.notes {
         text += &format!("note: {}\n", plain(note));

@@ -95,13 +95,13 @@ pub fn replay(trace: &Trace) -> Result<Replay, ReplayError> {
         run.compare_start(snapshot);
         run.seeds = Seeds::new(snapshot);
         run.note("free space and the sizes of files are not compared");
-        seed::services(&trace.entries, &run.node);
-        seed::servers(&trace.entries, &run.node);
+        seed::services(trace, &run.node);
+        seed::servers(trace, &run.node);
     }
-    for (index, entry) in trace.entries.iter().enumerate() {
-        match run.reason_to_leave_out(entry) {
+    for (index, entry) in trace.entries().enumerate() {
+        match run.reason_to_leave_out(&entry) {
             Some(reason) => *run.replay.left_out.entry(reason.to_owned()).or_default() += 1,
-            None => run.entry(entry, &trace.entries[index + 1..]),
+            None => run.entry(&entry, || trace.entries().skip(index + 1)),
         }
     }
     Ok(run.replay)
@@ -119,7 +119,7 @@ struct Run {
 }
 
 impl Run {
-    fn entry(&mut self, entry: &Entry, later: &[Entry]) {
+    fn entry<E: Iterator<Item = Entry>>(&mut self, entry: &Entry, later: impl FnOnce() -> E) {
         let moment = Moment(self.start.0.saturating_add(entry.at));
         self.node.sim_clock().advance_to(moment);
         if !self.is_same {
@@ -201,11 +201,11 @@ impl Run {
 
     /// How long a real node takes is its own: a call that was given up there takes as long
     /// here, and ends when the trace shows that it has ended.
-    fn stall(&self, entry: &Entry, later: &[Entry]) {
+    fn stall<E: Iterator<Item = Entry>>(&self, entry: &Entry, later: impl FnOnce() -> E) {
         let Err(PortError::DeadlineExceeded { running: Some(id) }) = entry.answer else {
             return;
         };
-        let ended = later.iter().find(|other| {
+        let ended = later().find(|other| {
             let asks = matches!(other.call, Call::Cim(CimCall::IsRunning(asked)) if asked == id);
             let ended = Ok(Answer::Cim(csi_proxy::cim::CimAnswer::IsRunning(false)));
             asks && other.answer == ended

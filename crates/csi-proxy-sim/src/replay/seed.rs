@@ -10,7 +10,7 @@ use csi_proxy::os::{
     VirtualDisksAnswer, VirtualDisksCall,
 };
 use csi_proxy::port::{Answer, Call, PortError, SystemCode};
-use csi_proxy::trace::{Entry, Snapshot};
+use csi_proxy::trace::{Entry, Snapshot, Trace};
 use csi_proxy::{DevicePath, HostPath, VolumeId};
 
 use serde_json::Value;
@@ -53,10 +53,10 @@ pub(super) enum When {
 const SHARE: u64 = 1 << 40;
 
 /// Before the first call: services as calls first show them, with those that depend on them.
-pub(super) fn services(entries: &[Entry], node: &SimNode) {
+pub(super) fn services(trace: &Trace, node: &SimNode) {
     let mut services = BTreeMap::new();
     let mut names = BTreeMap::new();
-    for entry in entries {
+    for entry in trace.entries() {
         let (rows, of) = match (&entry.call, &entry.answer) {
             (Call::Cim(CimCall::Query(query)), Ok(Answer::Cim(CimAnswer::Query(rows))))
                 if query.class == "Win32_Service" =>
@@ -88,8 +88,8 @@ pub(super) fn services(entries: &[Entry], node: &SimNode) {
 }
 
 /// Before the first call: what calls anywhere in the trace show was there all the time.
-pub(super) fn servers(entries: &[Entry], node: &SimNode) {
-    for entry in entries {
+pub(super) fn servers(trace: &Trace, node: &SimNode) {
+    for entry in trace.entries() {
         let (Call::Cim(CimCall::Invoke(invoke)), Ok(Answer::Cim(CimAnswer::Invoke(output)))) =
             (&entry.call, &entry.answer)
         else {

@@ -62,7 +62,7 @@ fn differences(
     change: impl FnOnce(&mut Value),
 ) -> Vec<Difference> {
     let trace = Trace::parse(text).unwrap();
-    let mut of_operation = trace.entries.iter();
+    let mut of_operation = trace.entries();
     let entry = of_operation
         .by_ref()
         .filter(|entry| entry.call.operation() == operation)
@@ -172,6 +172,22 @@ fn another_kind_of_answer_and_another_error_are_told() {
         recorded.contains("error 5") && simulated.contains("error 145"),
         "{found:?}"
     );
+}
+
+#[test]
+fn bytes_are_told_as_they_are_kept() {
+    let text = recorded(&one_disk(), Begin::Exactly, life);
+    let found = differences(&text, "read_range", 0, |line| {
+        line["call"]["devices"]["read_range"]["device"] = json!("none");
+    });
+    let expected = r#"{"range":{"length":1048576,"fill":0}}"#;
+    assert_eq!((only(&found).0, only(&found).1), ("answer", expected));
+    let found = differences(&text, "read_range", 0, |line| {
+        line["got"]["range"]["foreign"] = json!(4711);
+    });
+    let (place, recorded, simulated) = only(&found);
+    assert_eq!((place, simulated), ("bytes", expected));
+    assert!(recorded.contains(r#""foreign":4711"#), "{recorded}");
 }
 
 #[test]
@@ -327,4 +343,32 @@ fn a_start_that_is_not_known_is_an_error() {
     trace.header.start = Some(Start::Simulated(Box::new(json!({"clock": 1}))));
     let error = replay(&trace).unwrap_err().to_string();
     assert!(error.contains("another version"), "{error}");
+}
+
+/// Distinct numbers for distinct seeds.
+fn mixed(seed: u64) -> usize {
+    let value = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    usize::try_from((value ^ (value >> 29)) >> 16).unwrap_or(0)
+}
+
+#[test]
+fn a_damaged_trace_is_an_error_or_a_difference() {
+    for begin in [Begin::Exactly, Begin::BySnapshot] {
+        let text = recorded(&one_disk(), begin, life);
+        let mut read = 0;
+        for seed in 0..150 {
+            let mut bytes = text.clone().into_bytes();
+            let place = mixed(seed) % bytes.len();
+            bytes[place] = b"09\"}-eAz"[mixed(seed + 1_000_000) % 8];
+            let Ok(trace) = Trace::parse(std::str::from_utf8(&bytes).unwrap()) else {
+                continue;
+            };
+            read += 1;
+            if trace.check().is_ok() {
+                // That it answers at all is what is shown.
+                let _ = replay(&trace);
+            }
+        }
+        assert!(read > 30, "{read}");
+    }
 }

@@ -67,7 +67,7 @@ pub enum Start {
 }
 
 /// A line as it is written.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Line {
     pub(super) seq: u64,
@@ -83,7 +83,7 @@ pub(super) struct Line {
     pub(super) got: Option<Contents>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     Ok(Answer),
@@ -114,8 +114,9 @@ pub struct Entry {
 pub struct Trace {
     /// Its first line.
     pub header: Header,
-    /// Its calls.
-    pub entries: Vec<Entry>,
+    /// Its calls with their lines. The bytes that stand for those that were not kept are made
+    /// when an entry is asked for: together they would not fit into the memory.
+    calls: Vec<(usize, Line)>,
     /// The last line is not whole: its writer died, or the disk was full. It is left out.
     pub cut_off: bool,
 }
@@ -163,18 +164,45 @@ impl Trace {
         let header = header(first)?;
         let mut trace = Self {
             header,
-            entries: Vec::new(),
+            calls: Vec::new(),
             cut_off: false,
         };
         let mut lines = rest.split_inclusive('\n').zip(2..).peekable();
         while let Some((text, line)) = lines.next() {
-            match entry(line, text) {
-                Ok(entry) => trace.entries.push(entry),
+            match read(line, text) {
+                Ok(read) => trace.calls.push((line, read)),
                 Err(_) if !text.ends_with('\n') && lines.peek().is_none() => trace.cut_off = true,
                 Err(error) => return Err(error),
             }
         }
         Ok(trace)
+    }
+
+    /// How many calls it has.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether it has no calls.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Its calls, in the order of their lines.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+        (0..self.len()).filter_map(|index| self.entry(index))
+    }
+
+    /// One of its calls; nothing behind the last one.
+    pub(super) fn entry(&self, index: usize) -> Option<Entry> {
+        let (line, read) = self.calls.get(index)?;
+        // That there is an entry was found out when it was read.
+        entry(*line, read.clone()).ok()
+    }
+
+    /// The last line that has a call, or the header's.
+    pub(super) fn last_line(&self) -> usize {
+        self.calls.last().map_or(1, |(line, _)| *line)
     }
 }
 
@@ -197,10 +225,17 @@ fn header(text: &str) -> Result<Header, TraceError> {
     serde_json::from_str(text).map_err(is_no_header)
 }
 
-fn entry(line: usize, text: &str) -> Result<Entry, TraceError> {
+fn read(line: usize, text: &str) -> Result<Line, TraceError> {
+    let read: Line = serde_json::from_str(text).map_err(|error| TraceError::Line {
+        line,
+        reason: format!("expected a port call and its answer: {error}"),
+    })?;
+    entry(line, read.clone())?;
+    Ok(read)
+}
+
+fn entry(line: usize, read: Line) -> Result<Entry, TraceError> {
     let wrong = |reason: String| TraceError::Line { line, reason };
-    let read: Line = serde_json::from_str(text)
-        .map_err(|error| wrong(format!("expected a port call and its answer: {error}")))?;
     let mut call = read.call;
     fill_in(bytes_of_call(&mut call), read.sent.as_ref())
         .map_err(|reason| wrong(format!("sent: {reason}")))?;
@@ -250,9 +285,9 @@ mod tests {
     fn a_line_that_was_cut_off_at_the_end_is_left_out_and_told() {
         let text = format!("{HEADER}\n{LINE}\n{}", &LINE[..50]);
         let trace = Trace::parse(&text).unwrap();
-        assert_eq!((trace.entries.len(), trace.cut_off), (1, true));
+        assert_eq!((trace.len(), trace.cut_off), (1, true));
         let whole = Trace::parse(&format!("{HEADER}\n{LINE}\n")).unwrap();
-        assert_eq!((whole.entries.len(), whole.cut_off), (1, false));
+        assert_eq!((whole.len(), whole.cut_off), (1, false));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::port::{Answer, Call, Carried, PortError, PortResult, Transport};
 /// sleeps moves it on.
 #[derive(Debug)]
 pub struct Replayer {
-    entries: Vec<Entry>,
+    trace: Trace,
     state: Mutex<State>,
 }
 
@@ -45,7 +45,7 @@ impl Replayer {
     /// Answers the calls of a trace in their order.
     pub fn new(trace: &Trace) -> Self {
         Self {
-            entries: trace.entries.clone(),
+            trace: trace.clone(),
             state: Mutex::new(State {
                 next: 0,
                 now: Moment(std::time::Duration::ZERO),
@@ -63,14 +63,14 @@ impl Replayer {
         if let Some(mismatch) = &state.mismatch {
             return Err(mismatch.clone());
         }
-        match self.entries.get(state.next) {
+        match self.trace.entry(state.next) {
             None => Ok(()),
             Some(entry) => Err(Mismatch {
                 line: entry.line,
                 reason: format!(
                     "{} was not made, nor {} calls after it",
                     entry.call.operation(),
-                    self.entries.len() - state.next - 1
+                    self.trace.len() - state.next - 1
                 ),
             }),
         }
@@ -81,10 +81,10 @@ impl Replayer {
     }
 
     /// The entry that a call must be.
-    fn expected(&self, next: usize, call: &Call) -> Result<&Entry, Mismatch> {
-        let Some(entry) = self.entries.get(next) else {
+    fn expected(&self, next: usize, call: &Call) -> Result<Entry, Mismatch> {
+        let Some(entry) = self.trace.entry(next) else {
             return Err(Mismatch {
-                line: self.entries.last().map_or(1, |last| last.line) + 1,
+                line: self.trace.last_line() + 1,
                 reason: format!("the trace has ended, and {} was called", call.operation()),
             });
         };
@@ -113,7 +113,7 @@ impl Transport for Replayer {
             Ok(entry) => {
                 state.next += 1;
                 state.now = state.now.max(Moment(entry.at.saturating_add(entry.took)));
-                entry.answer.clone()
+                entry.answer
             }
             Err(mismatch) => {
                 let reason = format!("the trace has no such call: {mismatch}");
@@ -168,7 +168,7 @@ impl Trace {
     /// The first answer that does not come as it was recorded: it is not one to its call.
     pub fn check(&self) -> Result<(), Mismatch> {
         let ports = Carried(Replayer::new(self));
-        for entry in &self.entries {
+        for entry in self.entries() {
             let answer = entry.call.perform(&ports, &ports, Deadline::Never);
             if answer != entry.answer {
                 let operation = entry.call.operation();

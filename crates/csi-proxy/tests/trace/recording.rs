@@ -65,7 +65,7 @@ fn a_full_disk_ends_the_trace_with_one_warning_and_no_call() {
     assert_eq!(warnings.load(Ordering::Relaxed), 1);
     let trace = Trace::parse(&text.read()).unwrap();
     assert!(trace.cut_off);
-    assert!((1..20).contains(&trace.entries.len()), "{trace:?}");
+    assert!((1..20).contains(&trace.len()), "{trace:?}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn lines_are_whole_whatever_number_of_threads_writes_them() {
     });
     let trace = Trace::parse(&text).unwrap();
     assert!(!trace.cut_off);
-    let mut sequence: Vec<_> = trace.entries.iter().map(|entry| entry.sequence).collect();
+    let mut sequence: Vec<_> = trace.entries().map(|entry| entry.sequence).collect();
     sequence.sort_unstable();
     let expected: Vec<_> = (1..).take(THREADS * CALLS).collect();
     assert_eq!(sequence, expected);
@@ -111,7 +111,7 @@ fn times_are_those_of_the_node_from_the_start_of_the_trace() {
         host.filesystem().path_exists(&path, deadline).unwrap();
     });
     let trace = Trace::parse(&text).unwrap();
-    let entry = &trace.entries[0];
+    let entry = trace.entries().next().unwrap();
     assert_eq!(entry.at, Duration::from_secs(5));
     assert_eq!(entry.took, Duration::from_millis(7));
     assert_eq!(entry.timeout, Some(Duration::from_secs(3)));

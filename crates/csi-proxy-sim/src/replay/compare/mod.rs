@@ -327,6 +327,10 @@ impl Comparison<'_> {
 
 fn shown_result(result: &PortResult<Answer>) -> String {
     match result {
+        Ok(Answer::Devices(DevicesAnswer::ReadRange(bytes))) => {
+            shown(&Contents::of_range(&bytes.0))
+        }
+        Ok(Answer::Files(FilesAnswer::ReadFile(bytes))) => format!("{} bytes", bytes.0.len()),
         Ok(answer) => shown(answer),
         Err(error) => error.to_string(),
     }
