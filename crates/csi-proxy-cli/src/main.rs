@@ -62,8 +62,9 @@ enum Asked {
     Command(Command),
     /// Runs another command and writes every port call of it to a file
     ///
-    /// The command is `demo`, `node` or `serve`. Secrets and the contents of files and disks are
-    /// not in the file; paths, names of shares, users and services, and ids of disks are.
+    /// The command is `selftest`, `node`, `serve` or `demo`. Secrets and the contents of files and
+    /// disks are not in the file; paths, names of shares, users and services, and ids of disks
+    /// are.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArgs),
 }
@@ -173,7 +174,8 @@ impl Command {
             Self::Selftest(args) => args.recording.set(file),
             Self::Serve(args) => args.recording.set(file),
             Self::Replay(_) | Self::Service(_) | Self::Sim(_) => Err(Failure::new(
-                "record: the command makes no port calls of its own; expected demo, node, selftest or serve",
+                "record: the command makes no port calls of its own; expected selftest, node, \
+                 serve or demo",
             )),
         }
     }

@@ -39,9 +39,9 @@ impl RecordArgs {
 }
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  csi-proxy record -- demo
+  csi-proxy record --output selftest.jsonl -- selftest --yes
   csi-proxy record --output node.jsonl -- node --driver local --endpoint unix:///csi/csi.sock
-  csi-proxy replay node.jsonl";
+  csi-proxy replay selftest.jsonl";
 
 /// Whether and where port calls are recorded.
 #[derive(Args)]
