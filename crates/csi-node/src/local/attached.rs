@@ -26,8 +26,9 @@ pub(super) enum Found {
     Volume(VolumeId),
     /// Nothing, a link to nothing, a directory or a file.
     NoVolume,
-    /// A link to something that is no volume. No stage has made it, so it stays.
-    LinkElsewhere,
+    /// Another volume, or a link to something that is no volume. No stage of this volume has
+    /// made it, so it stays.
+    SomethingElse,
 }
 
 impl Pool<'_> {
@@ -137,9 +138,6 @@ impl Pool<'_> {
     }
 
     /// What stands at a staging path from which this volume is to go.
-    ///
-    /// # Errors
-    /// `FailedPrecondition` for another volume.
     pub(super) fn found_at(&self, volume_id: &str, path: &HostPath) -> Result<Found> {
         let volume = match self.host.volume().id_from_target_path(path, self.deadline) {
             Ok(volume) => volume,
@@ -149,10 +147,7 @@ impl Pool<'_> {
         };
         match self.is_anothers(volume_id, &volume)? {
             false => Ok(Found::Volume(volume)),
-            true => {
-                let detail = format!("is not staged at {path}, where {volume} is");
-                Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
-            }
+            true => Ok(Found::SomethingElse),
         }
     }
 
@@ -160,7 +155,7 @@ impl Pool<'_> {
         let stat = self.host.os().stat(&At::path(path), self.deadline);
         let stat = none_if_missing(stat.map_err(|error| self.failed(path, error)))?;
         match stat.is_some_and(|stat| stat.reparse.is_some()) {
-            true => Ok(Found::LinkElsewhere),
+            true => Ok(Found::SomethingElse),
             false => Ok(Found::NoVolume),
         }
     }

@@ -77,7 +77,8 @@ impl Driver for LocalDriver {
     /// Unmounts the volume and detaches its file, unless it is staged somewhere else. An
     /// empty directory or a link to nothing at the path goes only while the file is attached,
     /// by a stage or an unstage that was cut off; otherwise nothing says that it was made for
-    /// this volume. A link to something else, and whatever holds files, stays. While an
+    /// this volume. Another volume, a link to something else, and whatever holds files, stays:
+    /// CSI has an unstage answer OK for a volume that is not staged at the path. While an
     /// earlier process's format may still run, it is Aborted.
     fn unstage(&self, request: &Unstage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local unstage", deadline);
@@ -93,7 +94,7 @@ impl Driver for LocalDriver {
             let (ours, volume) = match &found {
                 Found::Volume(volume) => (true, Some(volume)),
                 Found::NoVolume => (to_detach, None),
-                Found::LinkElsewhere => (false, None),
+                Found::SomethingElse => (false, None),
             };
             // What is mounted is not being formatted.
             if to_detach && volume.is_none() {
