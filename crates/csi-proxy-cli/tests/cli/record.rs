@@ -84,7 +84,7 @@ fn what_cannot_be_recorded_is_one_line() {
     let trace = directory.join("trace.jsonl");
     let line = failure(&record(&trace, &["sim", "example"]));
     assert!(
-        line.contains("expected demo, node, selftest or serve"),
+        line.contains("expected selftest, node, serve or demo"),
         "{line}"
     );
     let line = failure(&record(&trace, &["demo", "--record", "other"]));
