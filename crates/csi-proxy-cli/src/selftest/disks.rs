@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use csi_proxy::disk::{DiskInfo, DiskState, PartitionStyle};
 use csi_proxy::os::{At, AttachVirtualDisk, CreateVirtualDisk, ExpandVirtualDisk};
-use csi_proxy::volume::{FormatOptions, NewSize};
 use csi_proxy::{DevicePath, DiskNumber, ErrorKind, Host, HostPath, Locator, VolumeId};
 
 use super::area::{Area, told};
@@ -15,11 +14,10 @@ use crate::onlooker::Onlooker;
 use crate::size;
 
 const MIB: u64 = 1 << 20;
-const SIZE: u64 = 256 * MIB;
-const LARGER: u64 = 384 * MIB;
+pub(super) const SIZE: u64 = 256 * MIB;
+pub(super) const LARGER: u64 = 384 * MIB;
 /// GPT's tables with their alignment, and the reserved partition of 16 MiB.
-const OF_GPT: u64 = 18 * MIB;
-const LABEL: &str = "selftest";
+pub(super) const OF_GPT: u64 = 18 * MIB;
 /// How long a disk that does not exist is waited for.
 const WAIT: Duration = Duration::from_secs(1);
 
@@ -61,12 +59,12 @@ pub(super) const CHECKS: [Check<Disks>; 26] = [
 
 /// The virtual disk and what has become of it.
 pub(super) struct Disks {
-    host: Host,
+    pub(super) host: Host,
     file: HostPath,
-    mount: HostPath,
+    pub(super) mount: HostPath,
     disk: Option<DiskInfo>,
-    volume: Option<VolumeId>,
-    contents: Vec<u8>,
+    pub(super) volume: Option<VolumeId>,
+    pub(super) contents: Vec<u8>,
 }
 
 impl Disks {
@@ -86,10 +84,10 @@ impl Disks {
     }
 
     fn create(&mut self) -> Result<String> {
-        let directory = join(&self.mount, &[])?;
-        self.host.filesystem().mkdir(&directory, soon(&self.host))?;
+        let files = self.host.filesystem();
+        files.mkdir(&self.mount, soon(&self.host))?;
         if let Some(state) = self.host.state_dir() {
-            self.host.filesystem().mkdir(state, soon(&self.host))?;
+            files.mkdir(state, soon(&self.host))?;
         }
         let request = CreateVirtualDisk {
             at: At::path(&self.file),
@@ -236,158 +234,6 @@ impl Disks {
         Ok("GPT with a data partition; again is success".to_owned())
     }
 
-    fn list_on_disk(&mut self) -> Result<String> {
-        let volume = self.only_volume()?;
-        let number = self.number()?;
-        // The reserved partition comes first, where Windows makes one, and has no volume.
-        let mut on = Vec::new();
-        for partition in 1..=2 {
-            let listed = self.host.volume();
-            match listed.list_on_disk(number, Some(partition), soon(&self.host)) {
-                Ok(volumes) if volumes == [volume.clone()] => on.push(partition),
-                Ok(volumes) => expect("another partition", volumes.is_empty(), "has a volume")?,
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let [partition] = on.as_slice() else {
-            let wrong = format!("the volume is on the partitions {on:?}");
-            return Err(Failure::new(wrong));
-        };
-        let missing = self.host.volume();
-        let missing = missing.list_on_disk(number, Some(99), soon(&self.host));
-        refused(
-            "a partition that is not there",
-            missing,
-            ErrorKind::NotFound,
-        )?;
-        let line = format!("{volume} on partition {partition}");
-        self.volume = Some(volume);
-        Ok(line)
-    }
-
-    fn format(&mut self) -> Result<String> {
-        let (volumes, volume) = (self.host.volume(), self.volume()?);
-        let before = volumes.is_formatted(volume, soon(&self.host))?;
-        expect("the new volume", !before, "is said to be formatted")?;
-        volumes.format(volume, &options(), soon(&self.host))?;
-        let after = volumes.is_formatted(volume, soon(&self.host))?;
-        expect("the volume", after, "is said not to be formatted")?;
-        Ok("NTFS with units of 4 KiB and a label".to_owned())
-    }
-
-    fn format_again(&mut self) -> Result<String> {
-        let again = self
-            .host
-            .volume()
-            .format(self.volume()?, &options(), soon(&self.host));
-        refused("a second format", again, ErrorKind::FailedPrecondition)?;
-        Ok("refused, as what is formatted must be".to_owned())
-    }
-
-    fn mount(&mut self) -> Result<String> {
-        let (volumes, volume) = (self.host.volume(), self.volume()?);
-        let directory = self.mount.parent().unwrap_or_else(|| self.mount.root());
-        let full = volumes.mount(volume, &directory, soon(&self.host));
-        refused(
-            "mounting at a directory with files",
-            full,
-            ErrorKind::FailedPrecondition,
-        )?;
-        self.mounted()?;
-        Ok(format!(
-            "at {}; again is success, a full directory is refused",
-            self.mount
-        ))
-    }
-
-    fn id_from_path(&mut self) -> Result<String> {
-        let (volumes, volume) = (self.host.volume(), self.volume()?);
-        let at_mount = volumes.id_from_target_path(&self.mount, soon(&self.host))?;
-        let inside = join(&self.mount, &["missing"])?;
-        volumes
-            .closest_id_from_target_path(&inside, soon(&self.host))
-            .map(|_| ())
-            .or_else(|error| match error.kind() {
-                ErrorKind::NotFound => Ok(()),
-                _ => Err(error),
-            })?;
-        let closest = volumes.closest_id_from_target_path(&self.mount, soon(&self.host))?;
-        for found in [&at_mount, &closest] {
-            expect(
-                "the mount point",
-                found == volume,
-                &format!("leads to {found}"),
-            )?;
-        }
-        let own = self.mount.parent().unwrap_or_else(|| self.mount.root());
-        let drive = volumes.closest_id_from_target_path(&own, soon(&self.host))?;
-        expect(
-            "its directory",
-            drive != *volume,
-            "is said to lie in the volume",
-        )?;
-        let plain = volumes.id_from_target_path(&own, soon(&self.host));
-        refused("a plain directory", plain, ErrorKind::FailedPrecondition)?;
-        let (number, found) = (
-            self.number()?,
-            volumes.disk_number(volume, soon(&self.host))?,
-        );
-        expect(
-            "the volume",
-            found == number,
-            &format!("is said to be on disk {found}"),
-        )?;
-        Ok(format!("{volume} on disk {number}"))
-    }
-
-    fn write_cache(&mut self) -> Result<String> {
-        Onlooker::new(self.host.clone()).write(&self.data()?, &self.contents)?;
-        self.host
-            .volume()
-            .write_cache(self.volume()?, soon(&self.host))?;
-        let length = u64::try_from(self.contents.len()).unwrap_or(u64::MAX);
-        Ok(format!("{} written and flushed", size::show(length)))
-    }
-
-    fn volume_stats(&mut self) -> Result<String> {
-        let found = self.host.volume().stats(self.volume()?, soon(&self.host))?;
-        let (total, used) = (found.total_bytes, found.used_bytes);
-        let right = total < SIZE && total > SIZE - SIZE / 20 - OF_GPT;
-        expect(
-            "the volume",
-            right,
-            &format!("is said to have {total} bytes"),
-        )?;
-        let written = u64::try_from(self.contents.len()).unwrap_or(u64::MAX);
-        let right = used >= written && used < total;
-        expect(
-            "the volume",
-            right,
-            &format!("is said to have {used} bytes in use"),
-        )?;
-        Ok(format!(
-            "{} of {} used",
-            size::show(used),
-            size::show(total)
-        ))
-    }
-
-    fn health(&mut self) -> Result<String> {
-        let health = self
-            .host
-            .volume()
-            .health(self.volume()?, soon(&self.host))?;
-        let wrong = format!("is {:?} {:?}", health.status, health.operational);
-        expect("the volume", health.is_healthy(), &wrong)?;
-        Ok("healthy".to_owned())
-    }
-
-    fn unmount(&mut self) -> Result<String> {
-        self.unmounted()?;
-        Ok("the directory stays; again is success".to_owned())
-    }
-
     fn detach(&mut self) -> Result<String> {
         self.detached()?;
         let again = self.host.os();
@@ -432,47 +278,6 @@ impl Disks {
         Ok("the same disk, larger".to_owned())
     }
 
-    fn resize(&mut self) -> Result<String> {
-        let (volumes, volume) = (self.host.volume(), self.volume()?);
-        let too_much = volumes.resize(volume, NewSize::Bytes(LARGER * 2), soon(&self.host));
-        refused("more than the disk has", too_much, ErrorKind::OutOfRange)?;
-        let step = volumes.resize(volume, NewSize::Bytes(SIZE), soon(&self.host))?;
-        expect(
-            "the partition",
-            step.resized && step.size >= SIZE,
-            "has not grown",
-        )?;
-        let largest = volumes.resize(volume, NewSize::Largest, soon(&self.host))?;
-        let right = largest.resized && largest.size > LARGER - OF_GPT && largest.size < LARGER;
-        let wrong = format!("has {} bytes of {LARGER}", largest.size);
-        expect("the partition", right, &wrong)?;
-        let again = volumes.resize(volume, NewSize::Largest, soon(&self.host))?;
-        expect("the partition", !again.resized, "has grown twice")?;
-        let total = volumes.stats(volume, soon(&self.host))?.total_bytes;
-        let right = total > LARGER - LARGER / 20 - OF_GPT;
-        expect(
-            "the file system",
-            right,
-            &format!("has {total} bytes after it has grown"),
-        )?;
-        Ok(format!(
-            "in two steps to {}; more than there is is refused",
-            size::show(total)
-        ))
-    }
-
-    fn read(&mut self) -> Result<String> {
-        let read = Onlooker::new(self.host.clone()).read(&self.data()?)?;
-        expect(
-            "the file",
-            read == self.contents,
-            "differs from what was written",
-        )?;
-        self.unmounted()?;
-        self.detached()?;
-        Ok("the file is as it was written".to_owned())
-    }
-
     fn read_only(&mut self) -> Result<String> {
         let disk = self.attached(true)?;
         expect("the disk", disk.read_only, "is not read-only")?;
@@ -498,7 +303,7 @@ impl Disks {
     }
 
     /// Attaches the file and waits for its disk.
-    fn attached(&self, read_only: bool) -> Result<DiskInfo> {
+    pub(super) fn attached(&self, read_only: bool) -> Result<DiskInfo> {
         let os = self.host.os();
         let request = self.attach_request(read_only);
         told(
@@ -539,7 +344,7 @@ impl Disks {
     }
 
     /// Detaches the file and waits until its disk is gone.
-    fn detached(&self) -> Result<()> {
+    pub(super) fn detached(&self) -> Result<()> {
         let unique_id = &self.disk()?.unique_id;
         let number = self.number()?;
         let os = self.host.os();
@@ -555,41 +360,6 @@ impl Disks {
         })
     }
 
-    /// Mounts the volume, twice.
-    fn mounted(&self) -> Result<()> {
-        let volume = self.volume()?;
-        for _ in 0..2 {
-            self.host
-                .volume()
-                .mount(volume, &self.mount, soon(&self.host))?;
-        }
-        let mounted = Onlooker::new(self.host.clone()).mounted_volume(&self.mount)?;
-        let right = mounted.as_deref() == Some(volume.as_str());
-        expect(
-            self.mount.as_str(),
-            right,
-            "is not the mount point of the volume",
-        )
-    }
-
-    /// Unmounts the volume, twice; the directory must stay.
-    fn unmounted(&self) -> Result<()> {
-        let volume = self.volume()?;
-        for _ in 0..2 {
-            self.host
-                .volume()
-                .unmount(volume, &self.mount, soon(&self.host))?;
-        }
-        let onlooker = Onlooker::new(self.host.clone());
-        let mounted = onlooker.mounted_volume(&self.mount)?.is_some();
-        expect(self.mount.as_str(), !mounted, "is still a mount point")?;
-        expect(
-            self.mount.as_str(),
-            onlooker.exists(&self.mount)?,
-            "is gone",
-        )
-    }
-
     fn must_be(&self, size: u64, attached: bool) -> Result<()> {
         let info = self.host.os();
         let info = info.virtual_disk_info(&At::path(&self.file), soon(&self.host));
@@ -599,22 +369,6 @@ impl Disks {
         expect("the VHDX", right, &wrong)
     }
 
-    /// The one volume on the disk, once Windows shows it.
-    fn only_volume(&self) -> Result<VolumeId> {
-        let number = self.number()?;
-        let volumes = shown(&self.host, "the volume", || {
-            let volumes = self.host.volume();
-            let volumes = volumes.list_on_disk(number, None, soon(&self.host))?;
-            Ok((!volumes.is_empty()).then_some(volumes))
-        })?;
-        match <[VolumeId; 1]>::try_from(volumes) {
-            Ok([volume]) => Ok(volume),
-            Err(volumes) => Err(Failure::new(format!(
-                "the disk has the volumes {volumes:?}"
-            ))),
-        }
-    }
-
     fn page83(&self) -> Result<String> {
         let number = self.number()?;
         let ids = self.host.disk().list_ids(soon(&self.host))?;
@@ -622,29 +376,12 @@ impl Disks {
         page83.ok_or_else(|| Failure::new(format!("disk {number} has no page 83 id")))
     }
 
-    fn data(&self) -> Result<HostPath> {
-        join(&self.mount, &["data.bin"])
-    }
-
     fn disk(&self) -> Result<&DiskInfo> {
         let disk = self.disk.as_ref();
         disk.ok_or_else(|| Failure::new("there is no disk"))
     }
 
-    fn number(&self) -> Result<DiskNumber> {
+    pub(super) fn number(&self) -> Result<DiskNumber> {
         self.disk().map(|disk| disk.number)
-    }
-
-    fn volume(&self) -> Result<&VolumeId> {
-        let volume = self.volume.as_ref();
-        volume.ok_or_else(|| Failure::new("there is no volume"))
-    }
-}
-
-fn options() -> FormatOptions {
-    FormatOptions {
-        allocation_unit: Some(4096),
-        label: Some(LABEL.to_owned()),
-        ..FormatOptions::default()
     }
 }

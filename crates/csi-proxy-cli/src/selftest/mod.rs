@@ -8,6 +8,8 @@ mod disks;
 mod files;
 mod guard;
 mod suite;
+mod volumes;
+
 #[cfg(test)]
 mod tests;
 
