@@ -21,7 +21,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use csi_proxy::Host;
 use csi_proxy::cim::Cim;
 use csi_proxy::port::{PortError, SystemCode};
 use windows::Win32::System::Com::{
@@ -31,7 +30,6 @@ use windows::Win32::System::Com::{
 use windows::Win32::System::Wmi::WbemLocator;
 use windows::core::{Error, HRESULT};
 
-use crate::Process;
 use locator::Factory;
 
 /// The face, for as long as this is held. A process has one at a time.
@@ -55,12 +53,14 @@ pub struct FaceCounts {
 }
 
 impl Face {
-    /// Shows the node to all WMI clients of this process, as `process` sees it.
+    /// Shows a port, that of a [`crate::Process`] for instance, to all WMI clients of this
+    /// process. [`csi_proxy::windows::Cim`] beside the same process's port to the operating
+    /// system is a host whose both halves are one model.
     ///
     /// Errors are those of `CoRegisterClassObject`.
-    pub fn register(process: &Process) -> Result<Self, Error> {
+    pub fn register(cim: Arc<dyn Cim>) -> Result<Self, Error> {
         let shared = Arc::new(Shared {
-            cim: process.cim(),
+            cim,
             counts: Counters::default(),
         });
         let factory: IClassFactory = Factory::new(Arc::clone(&shared)).into();
@@ -76,14 +76,6 @@ impl Face {
             )
         }?;
         Ok(Self { shared, cookie })
-    }
-
-    /// The library over its own client of WMI, which reaches the node through this face, and
-    /// the simulated operating system: one model behind both.
-    pub fn host(process: &Process) -> Host {
-        let os = process.os();
-        let clock = Arc::new(crate::com::OsClock(Arc::clone(&os)));
-        Host::new(Arc::new(csi_proxy::windows::Cim::new(clock)), os)
     }
 
     /// How often it was called.
@@ -102,19 +94,6 @@ impl Drop for Face {
     fn drop(&mut self) {
         // SAFETY: the cookie is of a registration that is revoked here only.
         let _ = unsafe { CoRevokeClassObject(self.cookie) };
-    }
-}
-
-/// The clock of a node, as its operating system shows it.
-struct OsClock(Arc<dyn csi_proxy::os::Os>);
-
-impl csi_proxy::clock::Clock for OsClock {
-    fn now(&self) -> csi_proxy::clock::Moment {
-        self.0.now()
-    }
-
-    fn sleep_until(&self, moment: csi_proxy::clock::Moment) {
-        self.0.sleep_until(moment);
     }
 }
 

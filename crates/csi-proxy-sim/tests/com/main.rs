@@ -12,9 +12,10 @@ mod smb;
 mod storage;
 mod system;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use csi_proxy::clock::Deadline;
+use csi_proxy::windows::Cim;
 use csi_proxy::{Host, HostPath};
 use csi_proxy_sim::com::Face;
 use csi_proxy_sim::{Process, SimNode};
@@ -41,9 +42,11 @@ impl Reached {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let process = node.process();
+        let cim = Cim::new(node.clock());
         Self {
-            face: Face::register(&process).unwrap(),
-            host: Face::host(&process).with_state_dir(path(r"C:\var\lib\csi-proxy")),
+            face: Face::register(process.cim()).unwrap(),
+            host: Host::new(Arc::new(cim), process.os())
+                .with_state_dir(path(r"C:\var\lib\csi-proxy")),
             process,
             node,
             _turn: turn,
