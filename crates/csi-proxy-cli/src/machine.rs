@@ -8,11 +8,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 use csi_proxy::Host;
 use csi_proxy::clock::{Clock, Deadline};
-use csi_proxy::port::{Answer, Call, Carried, PortError, PortResult, Transport};
+use csi_proxy::port::{Answer, Call, PortError, PortResult, Transport};
 use csi_proxy_sim::control::ControlClient;
 use csi_proxy_sim::{Latency, Machine, Process, SimClock, SimNode};
 
 use crate::failure::{Failure, Result};
+use crate::host::{self, Simulated};
 
 /// How long the simulated node takes to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -63,17 +64,20 @@ pub(crate) fn for_node(
 /// How often it is looked whether a process has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A process on a simulated node, from its start to its end.
+/// A process on a node, from its start to its end.
 pub(crate) struct Life {
     host: Host,
+    /// What is between the library and the node.
+    _way: Option<Simulated>,
     process: Option<Process>,
-    /// A port call was told that there is no process any more.
-    has_ended: Arc<AtomicBool>,
+    /// A port call was told that there is no process any more. Nothing for one on this
+    /// machine, which lives as long as the program.
+    has_ended: Option<Arc<AtomicBool>>,
 }
 
 impl Life {
     /// A new process on a node of our own.
-    pub(crate) fn on(node: &SimNode) -> Self {
+    pub(crate) fn on(node: &SimNode) -> Result<Self> {
         let process = node.process();
         Self::over(Box::new(process.clone()), Some(process))
     }
@@ -82,20 +86,31 @@ impl Life {
     pub(crate) fn elsewhere(uri: &str) -> Result<Self> {
         let client = ControlClient::connect(uri)
             .map_err(|error| Failure::from_error("--simulate-at", &error))?;
-        Ok(Self::over(Box::new(client), None))
+        Self::over(Box::new(client), None)
     }
 
-    fn over(to: Box<dyn Transport>, process: Option<Process>) -> Self {
+    /// Our own, on this machine.
+    pub(crate) fn here() -> Result<Self> {
+        Ok(Self {
+            host: host::local(host::SIMULATE)?,
+            _way: None,
+            process: None,
+            has_ended: None,
+        })
+    }
+
+    fn over(to: Box<dyn Transport>, process: Option<Process>) -> Result<Self> {
         let has_ended = Arc::<AtomicBool>::default();
-        let ports = Arc::new(Carried(Watched {
+        let way = Simulated::over(Watched {
             to,
             has_ended: Arc::clone(&has_ended),
-        }));
-        Self {
-            host: Host::new(ports.clone(), ports),
+        })?;
+        Ok(Self {
+            host: way.host.clone(),
+            _way: Some(way),
             process,
-            has_ended,
-        }
+            has_ended: Some(has_ended),
+        })
     }
 
     /// The same with another host in the place of its own, one that watches the calls for
@@ -112,8 +127,11 @@ impl Life {
 
     /// Returns when it has ended. The end of one elsewhere shows at its next port call.
     pub(crate) async fn end(&self) {
+        let Some(has_ended) = &self.has_ended else {
+            return std::future::pending().await;
+        };
         let is_alive = |process: &Process| process.is_alive();
-        while !self.has_ended.load(Ordering::SeqCst) && self.process.as_ref().is_none_or(is_alive) {
+        while !has_ended.load(Ordering::SeqCst) && self.process.as_ref().is_none_or(is_alive) {
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -150,13 +168,12 @@ fn trace(call: &Call, answer: &PortResult<Answer>) {
 
 /// The library on a process of the node that is started again whenever it has ended: a
 /// crash or a reboot that is simulated does not end our own program.
-pub(crate) fn restarted_host(node: &SimNode) -> Host {
-    let ports = Arc::new(Carried(Restarted {
+pub(crate) fn restarted(node: &SimNode) -> Result<Simulated> {
+    Simulated::over(Restarted {
         node: node.clone(),
         clock: node.clock(),
         process: Mutex::new(node.process()),
-    }));
-    Host::new(ports.clone(), ports)
+    })
 }
 
 struct Restarted {

@@ -4,6 +4,7 @@ mod client;
 mod demo;
 mod failure;
 mod fault;
+mod host;
 mod life;
 mod logging;
 mod machine;
@@ -45,8 +46,7 @@ use crate::sim::SimArgs;
 
 /// Kubernetes volumes on Windows nodes
 ///
-/// Tested on a simulated Windows node only. `node` and `demo` need one; `serve` and `selftest`
-/// use the real node on Windows.
+/// Tested on a simulated Windows node only, and under Wine as far as that goes.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {

@@ -34,13 +34,8 @@ pub(crate) struct NodeArgs {
 
     /// The node's name in the cluster, at most 63 characters: it is the value of the
     /// plugin's topology key
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "KUBE_NODE_NAME",
-        default_value = "simulated"
-    )]
-    node_id: String,
+    #[arg(long, value_name = "NAME", env = "KUBE_NODE_NAME")]
+    node_id: Option<String>,
 
     /// The plugin's name, a domain name of at most 54 characters: topology.NAME/node is its
     /// topology key
@@ -110,10 +105,8 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode> {
             runtime.block_on(serve(args, begin))?;
         }
         (None, None) => {
-            return Err(Failure::new(
-                "this version has no connection to a real Windows node: add --simulate or \
-                 --simulate=machine.toml to run on a simulated one",
-            ));
+            let begin = || recorded(args, Life::here()?, Of::ThisMachine);
+            runtime.block_on(serve(args, begin))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -133,7 +126,7 @@ fn simulate(args: &NodeArgs, machine: Option<&Path>, runtime: &Runtime) -> Resul
     // It is open until it is dropped.
     let _control = control(args.sim_control.as_deref(), &node)?;
     args.recording.begin_on(&node)?;
-    let begin = || recorded(args, Life::on(&node), Of::OurOwn);
+    let begin = || recorded(args, Life::on(&node)?, Of::OurOwn);
     runtime.block_on(serve(args, begin))?;
     save()
 }
@@ -190,6 +183,8 @@ async fn serve(args: &NodeArgs, mut begin: impl FnMut() -> Result<Life>) -> Resu
             return Ok(());
         }
         tracing::warn!("the process on the simulated node has ended; the plugin starts anew");
+        // A program has one way to a node at a time.
+        drop(life);
         life = begin()?;
         plugin = self::plugin(args, life.host())?;
     }
@@ -204,11 +199,22 @@ fn plugin(args: &NodeArgs, mut host: Host) -> Result<Plugin> {
         limit: args.capacity_limit,
         plugin_name: args.plugin_name.clone(),
         max_volumes: args.max_volumes,
-        ..LocalConfig::new(args.pool.clone(), args.node_id.clone())
+        ..LocalConfig::new(args.pool.clone(), node_id(args)?)
     };
     let driver = LocalDriver::new(host, config)
         .map_err(|error| Failure::from_error("cannot start the driver", &error))?;
     Ok(Plugin::new(driver))
+}
+
+/// A simulated node needs no name of its own; a real one has that of the cluster.
+fn node_id(args: &NodeArgs) -> Result<String> {
+    match &args.node_id {
+        Some(name) => Ok(name.clone()),
+        None if args.simulate.is_some() || args.simulate_at.is_some() => Ok("simulated".to_owned()),
+        None => Err(Failure::new(
+            "--node-id: expected the node's name in the cluster; set it, or KUBE_NODE_NAME",
+        )),
+    }
 }
 
 /// Whoever starts us may have closed our standard output; we serve all the same.

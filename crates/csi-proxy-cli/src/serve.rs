@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::failure::{Failure, Result};
+use crate::host::{self, Simulated};
 use crate::logging::Output;
 use crate::path;
 use crate::record::{Of, Recording};
@@ -175,8 +176,16 @@ pub(crate) fn block_on(served: impl Future<Output = Result<()>>) -> Result<()> {
 
 /// Serves until `shutdown` is there.
 pub(crate) async fn serve(args: &ServeArgs, shutdown: impl Future<Output = ()>) -> Result<()> {
-    // It serves until it is dropped.
-    let (host, _control) = host(args)?;
+    // It is there until it is dropped.
+    let simulated = simulated(args)?;
+    let host = match &simulated {
+        Some((node, _)) => args.recording.of(node.host.clone(), Of::OurOwn)?,
+        None => {
+            let host = host::local(host::SIMULATE)?;
+            args.recording.of(host, Of::ThisMachine)?
+        }
+    };
+    let host = configured(host, args);
     let metrics = Metrics::new();
     let ready = Ready::default();
     // The end of serving ends it.
@@ -215,43 +224,30 @@ fn settings(args: &ServeArgs) -> Settings {
     }
 }
 
-fn host(args: &ServeArgs) -> Result<(Host, Option<ControlServer>)> {
-    let (host, control) = match &args.simulate {
-        None => (args.recording.of(local_host()?, Of::ThisMachine)?, None),
-        Some(machine) => {
-            let node = machine::for_node(machine.as_deref(), None, None)?;
-            let control = node::control(args.sim_control.as_deref(), &node)?;
-            args.recording.begin_on(&node)?;
-            let host = args
-                .recording
-                .of(machine::restarted_host(&node), Of::OurOwn)?;
-            (host, control)
-        }
+/// The simulated node that is asked for, with its control endpoint.
+fn simulated(args: &ServeArgs) -> Result<Option<(Simulated, Option<ControlServer>)>> {
+    let Some(machine) = &args.simulate else {
+        return Ok(None);
     };
+    let node = machine::for_node(machine.as_deref(), None, None)?;
+    let control = node::control(args.sim_control.as_deref(), &node)?;
+    args.recording.begin_on(&node)?;
+    Ok(Some((machine::restarted(&node)?, control)))
+}
+
+/// The host as the flags want it.
+fn configured(host: Host, args: &ServeArgs) -> Host {
     let host = host.with_state_dir(args.state_dir.clone());
-    Ok(match args.allow_foreign_content {
-        false => (host, control),
+    match args.allow_foreign_content {
+        false => host,
         true => {
             tracing::warn!(
                 "--allow-foreign-content: disks and volumes with content that Windows does not \
                  know are initialised and formatted"
             );
-            (host.allowing_foreign_content(), control)
+            host.allowing_foreign_content()
         }
-    })
-}
-
-#[cfg(windows)]
-pub(crate) fn local_host() -> Result<Host> {
-    Ok(Host::local())
-}
-
-#[cfg(not(windows))]
-pub(crate) fn local_host() -> Result<Host> {
-    Err(Failure::new(
-        "this is no Windows node: add --simulate or --simulate=machine.toml to run on a \
-         simulated one",
-    ))
+    }
 }
 
 /// Starts HTTP, if it is asked for.

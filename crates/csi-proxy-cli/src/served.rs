@@ -16,8 +16,12 @@ pub(crate) fn plugin(host: Host, pool: &HostPath, node_id: &str) -> Result<Plugi
     Ok(Plugin::new(driver))
 }
 
-/// Listens at a Unix socket, or on the loopback interface where there are none.
+/// Listens at a Unix socket, or on the loopback interface where there are none or gRPC's
+/// client does not reach them, which is so on Windows.
 pub(crate) async fn bind(socket: &Path) -> Result<Server> {
+    if cfg!(windows) {
+        return bind_loopback().await;
+    }
     match Server::bind(&Endpoint::Unix(socket.to_owned())).await {
         Ok(server) => Ok(server),
         Err(_) => bind_loopback().await,

@@ -4,12 +4,14 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Args;
+use csi_proxy::Host;
 use csi_proxy::clock::{Clock as _, Moment};
 use csi_proxy_sim::SimNode;
 
 use crate::client::Client;
 use crate::failure::{Failure, Result};
 use crate::fault::FaultArg;
+use crate::host::Simulated;
 use crate::life::{LIFE, Life, Setting, Step};
 use crate::meter::{Calls, FORMAT, Meter, measured};
 use crate::onlooker::Onlooker;
@@ -50,10 +52,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
 async fn demo(args: &DemoArgs) -> Result<bool> {
     let node = machine::for_demo();
     args.recording.begin_on(&node)?;
-    let host = |node: &SimNode| args.recording.of(node.process().host(), Of::OurOwn);
+    let recorded = |host: Host| args.recording.of(host, Of::OurOwn);
     let pool = crate::path(POOL).map_err(Failure::new)?;
-    let plugin = served::plugin(host(&node)?, &pool, "demo-node")?;
-    let onlooker = Onlooker::new(host(&node)?);
+    let way = Simulated::over(node.process())?;
+    let plugin = served::plugin(recorded(way.host.clone())?, &pool, "demo-node")?;
+    let onlooker = Onlooker::new(recorded(node.process().host())?);
     for fault in &args.fault {
         node.inject(fault.fault());
     }

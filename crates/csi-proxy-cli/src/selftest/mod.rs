@@ -24,12 +24,13 @@ use csi_proxy_sim::control::ControlClient;
 
 use crate::failure::{Failure, Result};
 use crate::fault::FaultArg;
+use crate::host::Simulated;
 use crate::life::join;
 use crate::output::Output;
 use crate::record::{Of, Recording};
 use crate::report::{Form, Report};
 use crate::shutdown::Shutdown;
-use crate::{demo, machine, path, serve};
+use crate::{demo, host, machine, path};
 use area::Area;
 use suite::{Interrupt, Suite};
 
@@ -115,7 +116,10 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<ExitCode> {
         runtime: &runtime,
         report,
     };
-    let passed = suite.run(|| node.map(|node| node.show_faults()).unwrap_or_default());
+    let passed = suite.run(|| match &node {
+        Some((node, _)) => node.show_faults(),
+        None => Vec::new(),
+    });
     // It is not there when there are no Unix sockets.
     let _ = std::fs::remove_dir_all(&directory);
     let passed = passed?;
@@ -169,8 +173,11 @@ fn temporary_directory() -> Result<HostPath> {
     path(text).map_err(|error| Failure::new(format!("{what}: {error}; use --directory")))
 }
 
+/// A simulated node of our own, and the way to it.
+type OurOwn = (SimNode, Simulated);
+
 /// The node, what to call it, and the simulated one if it is our own.
-fn host(args: &SelftestArgs) -> Result<(Host, String, Option<SimNode>)> {
+fn host(args: &SelftestArgs) -> Result<(Host, String, Option<OurOwn>)> {
     if let Some(uri) = &args.simulate_at {
         let node = ControlClient::connect(uri)
             .map_err(|error| Failure::from_error("--simulate-at", &error))?;
@@ -182,7 +189,8 @@ fn host(args: &SelftestArgs) -> Result<(Host, String, Option<SimNode>)> {
             "--fault is for the simulated node: add --host simulated",
         )),
         Node::Local => {
-            let host = args.recording.of(serve::local_host()?, Of::ThisMachine)?;
+            let machine = host::local("leave --host local out to run on a simulated one")?;
+            let host = args.recording.of(machine, Of::ThisMachine)?;
             Ok((host, "this machine".to_owned(), None))
         }
         Node::Simulated => {
@@ -191,8 +199,13 @@ fn host(args: &SelftestArgs) -> Result<(Host, String, Option<SimNode>)> {
             for fault in &args.fault {
                 node.inject(fault.fault());
             }
-            let host = args.recording.of(node.process().host(), Of::OurOwn)?;
-            Ok((host, "a simulated Windows node".to_owned(), Some(node)))
+            let way = Simulated::over(node.process())?;
+            let host = args.recording.of(way.host.clone(), Of::OurOwn)?;
+            Ok((
+                host,
+                "a simulated Windows node".to_owned(),
+                Some((node, way)),
+            ))
         }
     }
 }
