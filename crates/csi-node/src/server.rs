@@ -15,6 +15,10 @@ use crate::plugin::Plugin;
 #[cfg_attr(windows, path = "socket/windows.rs")]
 mod socket;
 
+#[cfg(any(windows, test))]
+#[path = "socket/bridge.rs"]
+mod bridge;
+
 /// A server that listens and does not serve yet: callers wait.
 pub struct Server {
     endpoint: Endpoint,
@@ -79,15 +83,16 @@ impl Server {
         &self,
         shutdown: F,
     ) -> impl Future<Output = ()> + use<F> {
-        let path = match &self.listener {
-            Listener::Unix(_, path) => Some(path.clone()),
+        let socket = match &self.listener {
+            Listener::Unix(incoming, path) => Some((socket::closer(incoming), path.clone())),
             Listener::Tcp(_) => None,
         };
         async move {
             shutdown.await;
-            let Some(path) = path else {
+            let Some((closer, path)) = socket else {
                 return;
             };
+            socket::close(&closer, &path);
             if let Err(error) = std::fs::remove_file(&path) {
                 tracing::warn!("the socket {} stays behind: {error}", path.display());
             }

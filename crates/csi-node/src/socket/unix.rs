@@ -17,6 +17,17 @@ pub(crate) fn listen(path: &Path) -> Result<Incoming> {
     Ok(UnixListenerStream::new(listener))
 }
 
+/// What [`close`] needs: nothing.
+pub(crate) struct Closer;
+
+/// What closes the socket while the connections are served.
+pub(crate) fn closer(_: &Incoming) -> Closer {
+    Closer
+}
+
+/// Nothing to do: the socket is closed with the connections.
+pub(crate) fn close(_: &Closer, _: &Path) {}
+
 /// Whether a program answers at a socket that exists. An object that is no socket is an
 /// error.
 pub(crate) fn answers(path: &Path) -> Result<bool> {
