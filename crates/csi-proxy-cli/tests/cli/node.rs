@@ -204,7 +204,7 @@ fn a_relative_socket_is_made_where_the_program_was_started() {
 #[test]
 fn a_standard_error_that_nobody_reads_costs_nothing() {
     let directory = Directory::new("unread");
-    let mut node = Node::start(&directory, &["-vv"]);
+    let node = Node::start(&directory, &["-vv"]);
     node.leave_unread();
     for _ in 0..20 {
         node.sim_ok(&["reboot"]);

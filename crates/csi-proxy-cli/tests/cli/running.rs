@@ -1,10 +1,12 @@
 //! A running `csi-proxy node` or `csi-proxy serve`.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::program::{Directory, csi_proxy, stderr, stdout};
@@ -16,6 +18,10 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Node {
     child: Child,
     lines: Receiver<String>,
+    /// Reads its standard error as it comes: a program whose log nobody reads stands still
+    /// once the pipe is full.
+    told: Option<JoinHandle<String>>,
+    unread: Arc<AtomicBool>,
     control: String,
 }
 
@@ -56,9 +62,9 @@ impl Node {
         Self::spawn(command, control, "serving ")
     }
 
-    /// Closes our end of its standard error.
-    pub(crate) fn leave_unread(&mut self) {
-        self.child.stderr = None;
+    /// Closes our end of its standard error, with the next line that it tells.
+    pub(crate) fn leave_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
     }
 
     /// Starts a program and waits until it prints a line that begins so.
@@ -77,9 +83,17 @@ impl Node {
                 }
             }
         });
+        let stderr = child.stderr.take().expect("its errors are piped");
+        let unread = Arc::<AtomicBool>::default();
+        let told = thread::spawn({
+            let unread = Arc::clone(&unread);
+            move || read(stderr, &unread)
+        });
         let mut node = Self {
             child,
             lines,
+            told: Some(told),
+            unread,
             control,
         };
         node.wait_for_line(line);
@@ -154,12 +168,18 @@ impl Node {
     /// What it told on standard error, once it has ended.
     fn told(&mut self) -> String {
         let _ = self.child.kill();
-        let mut text = String::new();
-        if let Some(stderr) = &mut self.child.stderr {
-            let _ = stderr.read_to_string(&mut text);
-        }
-        text
+        let told = self.told.take().map(JoinHandle::join);
+        told.and_then(Result::ok).unwrap_or_default()
     }
+}
+
+/// What it tells until it ends, or until nobody is to read it any more.
+fn read(stderr: ChildStderr, unread: &AtomicBool) -> String {
+    BufReader::new(stderr)
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|_| !unread.load(Ordering::Relaxed))
+        .fold(String::new(), |told, line| told + &line + "\n")
 }
 
 impl Drop for Node {
