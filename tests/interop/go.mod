@@ -5,6 +5,7 @@ go 1.24.3
 require (
 	github.com/Microsoft/go-winio v0.6.2
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
+	golang.org/x/sys v0.32.0
 	google.golang.org/grpc v1.69.2
 	google.golang.org/protobuf v1.36.0
 )
@@ -33,7 +34,6 @@ require (
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.38.0 // indirect
 	golang.org/x/net v0.33.0 // indirect
-	golang.org/x/sys v0.32.0 // indirect
 	golang.org/x/text v0.21.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20241216192217-9240e9c98484 // indirect
 	k8s.io/apimachinery v0.28.4 // indirect

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 )
 
 // node is the simulated node behind the server, reached by its control endpoint. The protocol is
@@ -64,4 +65,15 @@ func (n *node) ask(verb string, parameters any) (answer, error) {
 func (n *node) state() (any, error) {
 	told, err := n.ask("state", nil)
 	return told.Ok, err
+}
+
+// met waits until a call of the operating system has been made on the node.
+func (n *node) met(operation string) error {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		counts, err := n.ask("counts", nil)
+		if err != nil || strings.Contains(fmt.Sprint(counts.Ok), operation) {
+			return err
+		}
+	}
+	return fmt.Errorf("nobody has called %s", operation)
 }

@@ -230,16 +230,8 @@ func killedClient(server *simulated) error {
 	if err := child.Start(); err != nil {
 		return err
 	}
-	// The call has begun when the fault has been met.
-	for {
-		counts, err := server.node.ask("counts", nil)
-		if err != nil {
-			return err
-		}
-		if strings.Contains(fmt.Sprint(counts.Ok), "create_directories") {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	if err := server.node.met("create_directories"); err != nil {
+		return err
 	}
 	if err := child.Process.Kill(); err != nil {
 		return err

@@ -37,6 +37,8 @@ enum Task {
     },
     /// Runs the parsers against damaged inputs, with a seed that is printed
     Fuzz(fuzz::FuzzArgs),
+    /// Measures the server for CSI Proxy 1.x clients under Wine, beside CSI Proxy 1.x itself
+    Bench,
     /// Runs a Windows program under Wine, in the prefix that the tests use
     Wine {
         /// The program and its arguments
@@ -91,6 +93,13 @@ fn main() -> ExitCode {
     match Arguments::parse().task {
         Task::Test { parts } => test(parts),
         Task::Fuzz(args) => fuzz::exec(&args),
+        Task::Bench => match interop::bench() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         Task::Wine { command } => wine::exec(&command),
     }
 }

@@ -35,6 +35,8 @@ pub(crate) fn run_part(report: &mut Report) {
     };
     step("methods", |wine| clients(wine, "methods"));
     step("pipes", |wine| clients(wine, "pipes"));
+    step("load", |wine| clients(wine, "load"));
+    step("service", |wine| clients(wine, "service"));
     step("trace", |wine| {
         let serve = [
             on_windows(&program_path())?,
@@ -53,26 +55,36 @@ fn program() -> Outcome {
 }
 
 fn client() -> Outcome {
-    let mut go = Command::new(usable_go()?);
-    run(go
-        .args(["build", "-trimpath", "-o"])
-        .arg(client_path())
-        .arg(".")
-        .current_dir(sources())
-        .env("GOOS", "windows")
-        .env("GOARCH", "amd64")
-        .env("GOTOOLCHAIN", "auto"))?;
+    go_build(".", &client_path())?;
     Ok(String::new())
 }
 
-/// Has the clients do one of the things they can, and answers the last line they print.
+fn go_build(package: &str, to: &Path) -> Result<(), Box<dyn Error>> {
+    let mut go = Command::new(usable_go()?);
+    run(go
+        .args(["build", "-trimpath", "-o"])
+        .arg(to)
+        .arg(package)
+        .current_dir(sources())
+        .env("GOOS", "windows")
+        .env("GOARCH", "amd64")
+        .env("GOTOOLCHAIN", "auto"))
+}
+
+/// Has the clients do one of the things they can with the program, and answers the last line
+/// they print.
 fn clients(wine: &Wine, part: &str) -> Outcome {
+    let machine = sources().join("machine.toml");
+    go_program(wine, part, &program_path(), &machine)
+}
+
+fn go_program(wine: &Wine, part: &str, program: &Path, other: &Path) -> Outcome {
     let log = logs()?.join(format!("{part}.log"));
     let mut command = wine.command(&[
         client_path().into(),
         part.into(),
-        on_windows(&program_path())?.into(),
-        on_windows(&sources().join("machine.toml"))?.into(),
+        on_windows(program)?.into(),
+        on_windows(other)?.into(),
     ]);
     let mut last = String::new();
     let ran = run_watched(command.stderr(fs::File::create(&log)?), |line| {
@@ -82,6 +94,24 @@ fn clients(wine: &Wine, part: &str) -> Outcome {
         Ok(()) => Ok(last),
         Err(error) => Err(format!("{error}: {last} (log in {})", log.display()).into()),
     }
+}
+
+/// Measures the released program, and CSI Proxy 1.x beside it.
+pub(crate) fn bench() -> Result<(), Box<dyn Error>> {
+    let wine = Wine::set_up()?;
+    println!("{}", wine.version()?);
+    run(Toolchain::find()?
+        .cargo("build")
+        .args(["--release", "--package", "csi-proxy-cli"]))?;
+    client()?;
+    let published = logs()?.join("csi-proxy-1.x.exe");
+    go_build(
+        "github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy",
+        &published,
+    )?;
+    let program = directory().join(TARGET).join("release/csi-proxy.exe");
+    go_program(&wine, "bench", &program, &published)?;
+    Ok(())
 }
 
 fn sources() -> PathBuf {
