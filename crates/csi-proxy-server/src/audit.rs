@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use csi_proxy::Error;
 use tonic::Code;
+use tracing::Level;
 
 use crate::call::Called;
 use crate::connection::Peer;
+
+/// The target of the lines, by which a log is searched.
+const TARGET: &str = "csi_proxy_server::audit";
 
 /// The longest text of arguments; a request may be much longer.
 const LIMIT: usize = 2048;
@@ -24,7 +28,12 @@ pub(crate) fn arguments(request: &impl Debug) -> String {
     text
 }
 
-/// Writes the line of a call that may have changed the node.
+/// Whether a line is to be written for calls of a method: for questions only at the level `debug`.
+pub(crate) fn wants(called: Called) -> bool {
+    !called.method.read_only || tracing::enabled!(target: TARGET, Level::DEBUG)
+}
+
+/// Writes the line of a call.
 pub(crate) fn line(
     called: Called,
     arguments: &str,
@@ -34,19 +43,27 @@ pub(crate) fn line(
     duration: Duration,
 ) {
     let error = error.map(ToString::to_string);
-    tracing::info!(
-        target: "csi_proxy_server::audit",
-        group = called.api.group.name(),
-        version = called.api.version,
-        method = called.method.name,
-        arguments,
-        process = peer.and_then(Peer::process),
-        image = peer.map(Peer::image),
-        result = ?code,
-        error,
-        duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-        "call"
-    );
+    macro_rules! write {
+        ($level:ident) => {
+            tracing::$level!(
+                target: TARGET,
+                group = called.api.group.name(),
+                version = called.api.version,
+                method = called.method.name,
+                arguments,
+                process = peer.and_then(Peer::process),
+                image = peer.map(Peer::image),
+                result = ?code,
+                error,
+                duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+                "call"
+            )
+        };
+    }
+    match called.method.read_only {
+        true => write!(debug),
+        false => write!(info),
+    }
 }
 
 #[cfg(test)]

@@ -121,15 +121,14 @@ impl Service {
             operation: called.method.name,
             deadline: host.os().deadline_in(left),
         };
-        if called.method.read_only {
-            return work(&call, request);
-        }
-        let arguments = audit::arguments(&request);
+        let arguments = audit::wants(called).then(|| audit::arguments(&request));
         let started = Instant::now();
         let answer = work(&call, request);
-        let code = answer.as_ref().map_or_else(code_of, |_| Code::Ok);
-        let error = answer.as_ref().err();
-        audit::line(called, &arguments, peer, code, error, started.elapsed());
+        if let Some(arguments) = arguments {
+            let code = answer.as_ref().map_or_else(code_of, |_| Code::Ok);
+            let error = answer.as_ref().err();
+            audit::line(called, &arguments, peer, code, error, started.elapsed());
+        }
         answer
     }
 

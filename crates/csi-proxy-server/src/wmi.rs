@@ -23,7 +23,9 @@ impl Counted {
     fn count<T>(&self, operation: String, ask: impl FnOnce(&dyn Cim) -> T) -> T {
         let started = Instant::now();
         let answer = ask(&*self.cim);
-        self.metrics.wmi(operation, started.elapsed());
+        let duration = started.elapsed();
+        tracing::trace!(operation, ?duration, "round trip to WMI");
+        self.metrics.wmi(operation, duration);
         answer
     }
 }

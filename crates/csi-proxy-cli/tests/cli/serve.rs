@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use csi_proxy_api::{API, Connect as _, filesystem, smb};
+use csi_proxy_api::{API, Connect as _, disk, filesystem, smb};
 
 use crate::program::{Directory, failure, run};
 use crate::running::{Node, exists};
@@ -98,12 +98,23 @@ fn every_call_that_may_change_something_is_in_the_log_without_secrets() {
 
 #[test]
 fn levels_of_klog_tell_more() {
-    for (flag, tells) in [("-v=3", false), ("-v=4", true)] {
+    for (flag, questions, round_trips) in [
+        ("-v=3", false, false),
+        ("-v=4", true, false),
+        ("-v=6", true, true),
+    ] {
         let directory = Directory::new("levels");
         let server = Node::serve(&directory, &[flag]);
+        runtime().block_on(async {
+            let client = disk::v1::Client::connect(&directory.join(""), TIMEOUT).await;
+            let mut client = client.expect("it serves");
+            let request = disk::v1::ListDiskLocationsRequest {};
+            client.list_disk_locations(request).await.expect("disks");
+        });
         let (code, told) = server.terminate();
         assert_eq!(code, Some(0), "{told}");
-        assert_eq!(told.contains("v1.Disk is served at"), tells, "{told}");
+        assert_eq!(told.contains("ListDiskLocations"), questions, "{told}");
+        assert_eq!(told.contains("query MSFT_Disk"), round_trips, "{told}");
     }
 }
 
