@@ -164,9 +164,12 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     }
 }
 
-/// Runs it to its end.
+/// Runs it to its end. What a call asks of the node is done on threads of its own, so one thread
+/// is enough for the pipes, and two that wake each other take longer.
 pub(crate) fn block_on(served: impl Future<Output = Result<()>>) -> Result<()> {
-    let runtime = tokio::runtime::Runtime::new()
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
         .map_err(|error| Failure::from_error("cannot start", &error))?;
     let ended = runtime.block_on(served);
     // Without this it waits for the threads of calls whose time to end is over.
