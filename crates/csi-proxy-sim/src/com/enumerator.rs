@@ -1,6 +1,5 @@
 //! `IEnumWbemClassObject`: the objects that a query answers.
 
-use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,8 +14,10 @@ use windows::core::{HRESULT, Ref, Result, implement};
 
 use super::blanket::{Blanket, client_security};
 use super::object::ClassObject;
-use super::{Shared, WBEM_E_INVALID_CLASS, WBEM_E_NOT_SUPPORTED, error, from_port, not_supported};
-use crate::cim::find_class;
+use super::{
+    Shared, WBEM_E_INVALID_CLASS, WBEM_E_INVALID_OPERATION, WBEM_E_NOT_SUPPORTED, error, from_port,
+};
+use crate::cim::{Class, find_class};
 use crate::wmi::Statement;
 
 /// `WBEM_S_FALSE`: no more objects.
@@ -26,6 +27,8 @@ const NO_MORE: HRESULT = HRESULT(1);
 pub(super) struct Enumerator {
     shared: Arc<Shared>,
     namespace: Namespace,
+    /// It can neither be reset nor cloned.
+    forward_only: bool,
     rows: Mutex<Rows>,
     blanket: Blanket,
 }
@@ -33,15 +36,44 @@ pub(super) struct Enumerator {
 enum Rows {
     /// The query has not been made.
     Asked(Statement),
-    Found(VecDeque<IWbemClassObject>),
+    Found(Found),
+}
+
+/// What a query answered, and how many of it were taken.
+#[derive(Clone)]
+struct Found {
+    class: &'static Class,
+    has_path: bool,
+    objects: Vec<Object>,
+    at: usize,
+}
+
+impl Found {
+    fn take(&mut self, count: usize) -> Vec<IWbemClassObject> {
+        let left = self.objects.iter().skip(self.at).take(count);
+        let taken: Vec<_> = left.map(|object| self.row(object)).collect();
+        self.at += taken.len();
+        taken
+    }
+
+    fn row(&self, object: &Object) -> IWbemClassObject {
+        let path = self.has_path.then(|| object.path.0.clone());
+        ClassObject::instance(self.class, path, object.properties.clone()).into()
+    }
 }
 
 impl Enumerator {
     /// The rows of a query, which is made when the first one is asked for.
-    pub(super) fn new(shared: Arc<Shared>, namespace: Namespace, statement: Statement) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        namespace: Namespace,
+        statement: Statement,
+        forward_only: bool,
+    ) -> Self {
         Self {
             shared,
             namespace,
+            forward_only,
             rows: Mutex::new(Rows::Asked(statement)),
             blanket: Blanket::default(),
         }
@@ -49,25 +81,27 @@ impl Enumerator {
 
     /// Makes the query now.
     pub(super) fn ask(&self) -> Result<()> {
-        self.take(0).map(drop)
+        self.with_found(|_| ())
     }
 
     /// The next rows, at most that many.
     fn take(&self, count: usize) -> Result<Vec<IWbemClassObject>> {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Rows::Asked(statement) = &*rows {
-            *rows = Rows::Found(self.run(statement)?);
-        }
-        Ok(match &mut *rows {
-            Rows::Found(found) => {
-                let count = count.min(found.len());
-                found.drain(..count).collect()
-            }
-            Rows::Asked(_) => Vec::new(),
-        })
+        self.with_found(|found| found.take(count))
     }
 
-    fn run(&self, statement: &Statement) -> Result<VecDeque<IWbemClassObject>> {
+    /// Does something with what the query answered, which is made when it was not yet.
+    fn with_found<T>(&self, work: impl FnOnce(&mut Found) -> T) -> Result<T> {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = match &mut *rows {
+            Rows::Found(found) => return Ok(work(found)),
+            Rows::Asked(statement) => self.run(statement)?,
+        };
+        let done = work(&mut found);
+        *rows = Rows::Found(found);
+        Ok(done)
+    }
+
+    fn run(&self, statement: &Statement) -> Result<Found> {
         let (answer, class, has_path) = match statement {
             Statement::Select { query, all, path } => {
                 let mut query = query.clone();
@@ -87,17 +121,20 @@ impl Enumerator {
                 (answer, request.result_class, true)
             }
         };
-        let objects = answer.map_err(|error| from_port(&error))?;
-        objects
-            .into_iter()
-            .map(|object| self.row(&class, object, has_path))
-            .collect()
+        Ok(Found {
+            objects: answer.map_err(|error| from_port(&error))?,
+            class: find_class(self.namespace, &class).ok_or_else(|| error(WBEM_E_INVALID_CLASS))?,
+            has_path,
+            at: 0,
+        })
     }
 
-    fn row(&self, class: &str, object: Object, has_path: bool) -> Result<IWbemClassObject> {
-        let class = find_class(self.namespace, class).ok_or_else(|| error(WBEM_E_INVALID_CLASS))?;
-        let path = has_path.then_some(object.path.0);
-        Ok(ClassObject::instance(class, path, object.properties).into())
+    /// Source: MS-WMI 3.1.4.4.1 (`Reset`) and 3.1.4.4.4 (`Clone`).
+    fn check_both_ways(&self) -> Result<()> {
+        match self.forward_only {
+            true => Err(error(WBEM_E_INVALID_OPERATION)),
+            false => Ok(()),
+        }
     }
 
     fn all_properties(&self, class: &str) -> Result<Vec<String>> {
@@ -114,7 +151,8 @@ client_security!(Enumerator_Impl);
 
 impl IEnumWbemClassObject_Impl for Enumerator_Impl {
     fn Reset(&self) -> Result<()> {
-        not_supported()
+        self.check_both_ways()?;
+        self.with_found(|found| found.at = 0)
     }
 
     fn Next(
@@ -151,7 +189,15 @@ impl IEnumWbemClassObject_Impl for Enumerator_Impl {
     }
 
     fn Clone(&self) -> Result<IEnumWbemClassObject> {
-        not_supported()
+        self.check_both_ways()?;
+        let copy = Enumerator {
+            shared: Arc::clone(&self.shared),
+            namespace: self.namespace,
+            forward_only: false,
+            rows: Mutex::new(Rows::Found(self.with_found(|found| found.clone())?)),
+            blanket: Blanket::default(),
+        };
+        Ok(copy.into())
     }
 
     fn Skip(&self, _: i32, count: u32) -> HRESULT {

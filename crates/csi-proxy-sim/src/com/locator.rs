@@ -9,7 +9,7 @@ use windows::Win32::System::Wmi::{IWbemContext, IWbemLocator, IWbemLocator_Impl,
 use windows::core::{BOOL, BSTR, GUID, IUnknown, Interface, Ref, Result, implement};
 
 use super::services::Services;
-use super::{Shared, WBEM_E_INVALID_NAMESPACE, error};
+use super::{Shared, WBEM_E_INVALID_NAMESPACE, error, text_of};
 use crate::wmi;
 
 /// Makes locators.
@@ -66,7 +66,7 @@ impl IWbemLocator_Impl for Locator_Impl {
     ) -> Result<IWbemServices> {
         let counts = &self.shared.counts;
         counts.connects.fetch_add(1, Ordering::Relaxed);
-        match wmi::namespace_in(&resource.to_string()) {
+        match wmi::namespace_in(&text_of(resource)) {
             Some(namespace) => Ok(Services::new(Arc::clone(&self.shared), namespace).into()),
             None => Err(error(WBEM_E_INVALID_NAMESPACE)),
         }

@@ -28,7 +28,7 @@ use windows::Win32::System::Com::{
     IClassFactory, REGCLS_MULTIPLEUSE,
 };
 use windows::Win32::System::Wmi::WbemLocator;
-use windows::core::{Error, HRESULT};
+use windows::core::{BSTR, Error, HRESULT};
 
 use locator::Factory;
 
@@ -126,6 +126,7 @@ const WBEM_E_TYPE_MISMATCH: u32 = 0x8004_1005;
 const WBEM_E_NOT_SUPPORTED: u32 = 0x8004_100C;
 const WBEM_E_INVALID_NAMESPACE: u32 = 0x8004_100E;
 const WBEM_E_INVALID_CLASS: u32 = 0x8004_1010;
+const WBEM_E_INVALID_OPERATION: u32 = 0x8004_1016;
 const WBEM_E_INVALID_QUERY: u32 = 0x8004_1017;
 const WBEM_E_INVALID_QUERY_TYPE: u32 = 0x8004_1018;
 const WBEM_E_ILLEGAL_OPERATION: u32 = 0x8004_101E;
@@ -133,6 +134,14 @@ const WBEM_E_INVALID_METHOD: u32 = 0x8004_102E;
 /// What RPC says of a service that is not there, and of one that went during the call.
 const RPC_S_SERVER_UNAVAILABLE: u32 = 0x8007_06BA;
 const RPC_S_CALL_FAILED: u32 = 0x8007_06BE;
+
+/// A string of a client, up to its first NUL: a BSTR has a length, but clients print into one
+/// that is longer than the text, as Wine's wmic does. That WMI reads no further is assumed.
+fn text_of(client: &BSTR) -> String {
+    let units: &[u16] = client;
+    let end = units.iter().position(|unit| *unit == 0);
+    String::from_utf16_lossy(&units[..end.unwrap_or(units.len())])
+}
 
 fn error(code: u32) -> Error {
     Error::from_hresult(HRESULT(code.cast_signed()))

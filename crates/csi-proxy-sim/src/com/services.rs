@@ -11,7 +11,8 @@ use windows::Win32::System::Com::IClientSecurity;
 use windows::Win32::System::Variant::VARIANT;
 use windows::Win32::System::Wmi::{
     IEnumWbemClassObject, IWbemCallResult, IWbemClassObject, IWbemContext, IWbemObjectSink,
-    IWbemServices, IWbemServices_Impl, WBEM_FLAG_RETURN_IMMEDIATELY, WBEM_GENERIC_FLAG_TYPE,
+    IWbemServices, IWbemServices_Impl, WBEM_FLAG_FORWARD_ONLY, WBEM_FLAG_RETURN_IMMEDIATELY,
+    WBEM_GENERIC_FLAG_TYPE,
 };
 use windows::core::{BSTR, ComObject, HSTRING, OutRef, PCWSTR, Ref, Result, implement};
 
@@ -21,7 +22,7 @@ use super::object::ClassObject;
 use super::{
     Shared, WBEM_E_ACCESS_DENIED, WBEM_E_INVALID_CLASS, WBEM_E_INVALID_METHOD,
     WBEM_E_INVALID_QUERY, WBEM_E_INVALID_QUERY_TYPE, WBEM_E_NOT_FOUND, error, from_port,
-    not_supported, variant,
+    not_supported, text_of, variant,
 };
 use crate::cim::{Class, find_class};
 use crate::wmi::{class_in, parse, type_of};
@@ -143,7 +144,7 @@ impl IWbemServices_Impl for Services_Impl {
     ) -> Result<()> {
         self.shared.counts.objects.fetch_add(1, Ordering::Relaxed);
         self.check_privacy()?;
-        let path = path.to_string();
+        let path = text_of(path);
         let (class, is_instance) = class_in(&path);
         let class = self.find_class(class)?;
         let found = match is_instance {
@@ -162,12 +163,14 @@ impl IWbemServices_Impl for Services_Impl {
     ) -> Result<IEnumWbemClassObject> {
         self.shared.counts.queries.fetch_add(1, Ordering::Relaxed);
         self.check_privacy()?;
-        if !language.to_string().eq_ignore_ascii_case("WQL") {
+        if !text_of(language).eq_ignore_ascii_case("WQL") {
             return Err(error(WBEM_E_INVALID_QUERY_TYPE));
         }
         let statement =
-            parse(self.namespace, &query.to_string()).ok_or_else(|| error(WBEM_E_INVALID_QUERY))?;
-        let enumerator = Enumerator::new(Arc::clone(&self.shared), self.namespace, statement);
+            parse(self.namespace, &text_of(query)).ok_or_else(|| error(WBEM_E_INVALID_QUERY))?;
+        let shared = Arc::clone(&self.shared);
+        let forward_only = flags.0 & WBEM_FLAG_FORWARD_ONLY.0 != 0;
+        let enumerator = Enumerator::new(shared, self.namespace, statement, forward_only);
         let enumerator = ComObject::new(enumerator);
         if flags.0 & WBEM_FLAG_RETURN_IMMEDIATELY.0 == 0 {
             enumerator.ask()?;
@@ -181,7 +184,7 @@ impl IWbemServices_Impl for Services_Impl {
         flags: WBEM_GENERIC_FLAG_TYPE,
         context: Ref<'_, IWbemContext>,
     ) -> Result<IEnumWbemClassObject> {
-        let query = BSTR::from(format!("SELECT * FROM {class}"));
+        let query = BSTR::from(format!("SELECT * FROM {}", text_of(class)));
         self.ExecQuery(&BSTR::from("WQL"), &query, flags, context)
     }
 
@@ -197,7 +200,7 @@ impl IWbemServices_Impl for Services_Impl {
     ) -> Result<()> {
         self.shared.counts.methods.fetch_add(1, Ordering::Relaxed);
         self.check_privacy()?;
-        let answer = self.invoke(&path.to_string(), &method.to_string(), parameters.as_ref())?;
+        let answer = self.invoke(&text_of(path), &text_of(method), parameters.as_ref())?;
         match output.is_null() {
             true => Ok(()),
             false => output.write(Some(answer)),

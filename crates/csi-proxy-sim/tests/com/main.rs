@@ -8,6 +8,7 @@ mod answers;
 mod faults;
 mod iscsi;
 mod memory;
+mod other_clients;
 mod smb;
 mod storage;
 mod system;
