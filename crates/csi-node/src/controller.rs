@@ -3,7 +3,7 @@
 use csi_proxy::{Error, ErrorKind};
 use tonic::{Request, Response, Status};
 
-use crate::driver::{Condition, ControllerDriver, Create, Driver, Page, PluginInfo, Volume};
+use crate::driver::{Condition, ControllerDriver, Create, Driver, Page, PluginInfo, Uses, Volume};
 use crate::plugin::Plugin;
 use crate::proto::controller_server::Controller;
 use crate::proto::controller_service_capability::rpc::Type as Rpc;
@@ -77,8 +77,8 @@ impl Controller for Plugin {
         .await
     }
 
-    /// Confirms only when all capabilities, the context and the parameters are supported;
-    /// otherwise the message says which one is not. A volume that does not exist is
+    /// Confirms only when all capabilities are supported and the volume is the one of the
+    /// context and the parameters; otherwise the message says what differs. A volume that does not exist is
     /// NotFound.
     async fn validate_volume_capabilities(
         &self,
@@ -101,11 +101,15 @@ impl Controller for Plugin {
                 &metadata,
                 move |driver, deadline| {
                     let controller = offered(driver, OPERATION)?;
-                    controller.get(&volume, deadline)?;
+                    let volume = controller.get(&volume, deadline)?;
                     let wanted = fields.capabilities(&request.volume_capabilities);
-                    let supported = wanted.and_then(|wanted| {
-                        controller.check_context(&request.volume_context, &wanted)?;
-                        controller.check_parameters(&request.parameters, &wanted)?;
+                    let supported = wanted.and_then(|capabilities| {
+                        let uses = Uses {
+                            capabilities,
+                            context: request.volume_context.clone(),
+                            parameters: request.parameters.clone(),
+                        };
+                        controller.check_uses(&volume, &uses)?;
                         no_mutable(fields, &request.mutable_parameters)
                     });
                     Ok(confirm(request, supported))

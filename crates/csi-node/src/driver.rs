@@ -60,12 +60,8 @@ pub trait ControllerDriver: Send + Sync {
         capabilities: &[Capability],
     ) -> Result<()>;
 
-    /// The same of a volume context, which was made from parameters.
-    fn check_context(
-        &self,
-        context: &BTreeMap<String, String>,
-        capabilities: &[Capability],
-    ) -> Result<()>;
+    /// Whether a volume can have all the uses, and was made with what is asked for.
+    fn check_uses(&self, volume: &Volume, asked: &Uses) -> Result<()>;
 
     /// Makes a volume; one that exists and fits is success.
     fn create(&self, request: &Create, deadline: Deadline) -> Result<Volume>;
@@ -124,6 +120,17 @@ pub struct Capability {
     pub access: Access,
     /// The file system, if one was named.
     pub file_system: Option<FileSystem>,
+}
+
+/// Request of [`ControllerDriver::check_uses`].
+#[derive(Clone, Debug)]
+pub struct Uses {
+    /// How the volume is going to be used.
+    pub capabilities: Vec<Capability>,
+    /// What it has to be as its volume context says; nothing says nothing.
+    pub context: BTreeMap<String, String>,
+    /// The parameters that it has to be made with; none say nothing.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// A wish for a size, in bytes.

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use csi_proxy::os::{At, Bytes, ReadFile, WriteFile};
 use csi_proxy::{ErrorKind, Result};
 
+use super::parameters::Parameters;
 use super::pool::Pool;
-use crate::driver::none_if_missing;
+use crate::driver::{Capability, none_if_missing};
 
 /// No context is longer: CSI allows 4 KiB, which JSON may write as six times as much.
 const LIMIT: u32 = 32 << 10;
@@ -37,6 +38,34 @@ impl Pool<'_> {
             let detail = format!("{file} does not hold its volume context: {error}");
             self.error(ErrorKind::FailedPrecondition, volume_id, detail)
         })
+    }
+
+    /// The parameters to use a volume by: those that it was made with, whether the caller gives
+    /// them again or not, and without them the caller's.
+    ///
+    /// # Errors
+    /// `FailedPrecondition` when the caller or the use names others.
+    pub(super) fn parameters(
+        &self,
+        volume_id: &str,
+        given: Parameters,
+        capability: &Capability,
+    ) -> Result<Parameters> {
+        let context = self.context(volume_id)?;
+        if context.is_empty() {
+            return Ok(given);
+        }
+        let asked = given.for_uses(self.operation, std::slice::from_ref(capability))?;
+        let made_with = Parameters::read_context(self.operation, &context)
+            .map_err(|error| error.with_kind(ErrorKind::FailedPrecondition))?
+            .decided();
+        match made_with.contradiction(&asked) {
+            Some((key, contradiction)) => {
+                let detail = format!("{key} {contradiction}");
+                Err(self.error(ErrorKind::FailedPrecondition, volume_id, detail))
+            }
+            None => Ok(made_with),
+        }
     }
 
     /// Writes the context of a volume that is about to be made. It is there before the

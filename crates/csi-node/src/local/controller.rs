@@ -12,9 +12,10 @@ use super::parameters::Parameters;
 use super::pool::{Pool, says_unreadable};
 use super::{LocalDriver, id, size};
 use crate::driver::{
-    Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Volume,
-    none_if_missing,
+    Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Uses,
+    Volume, none_if_missing,
 };
+use crate::validate::Fields;
 
 impl ControllerDriver for LocalDriver {
     fn volume_id(&self, name: &str) -> String {
@@ -30,13 +31,19 @@ impl ControllerDriver for LocalDriver {
         Parameters::read(OPERATION, parameters)?.check(OPERATION, capabilities)
     }
 
-    fn check_context(
-        &self,
-        context: &BTreeMap<String, String>,
-        capabilities: &[Capability],
-    ) -> Result<()> {
-        const OPERATION: &str = "local volume context";
-        Parameters::read_context(OPERATION, context)?.check(OPERATION, capabilities)
+    /// A volume for which no file system was named is an NTFS volume.
+    fn check_uses(&self, volume: &Volume, asked: &Uses) -> Result<()> {
+        const OPERATION: &str = "local check volume";
+        let made_with = Parameters::read_context(OPERATION, &volume.context)?.decided();
+        let context = Parameters::read_context(OPERATION, &asked.context)?;
+        let parameters = Parameters::read(OPERATION, &asked.parameters)?;
+        for (field, asked) in [("volume_context", context), ("parameters", parameters)] {
+            asked.check(OPERATION, &[])?;
+            if let Some((key, detail)) = made_with.contradiction(&asked) {
+                return Err(Fields(OPERATION).wrong(&format!("{field}.{key}"), detail));
+            }
+        }
+        made_with.check(OPERATION, &asked.capabilities)
     }
 
     /// The file is made under another name and renamed when it is whole, so that a cut

@@ -4,7 +4,7 @@ use csi_proxy::clock::Deadline;
 use csi_proxy::os::At;
 use csi_proxy::staging::StageRequest;
 use csi_proxy::volume::{FileSystem, NewSize};
-use csi_proxy::{ErrorKind, Host, Result};
+use csi_proxy::{ErrorKind, Host, HostPath, Result};
 
 use super::LocalDriver;
 use super::attached::Found;
@@ -31,16 +31,18 @@ impl Driver for LocalDriver {
 
     /// Attaches the file, read-only for a reader, and mounts the volume on it. By CSI's table
     /// a volume that is staged for another use is AlreadyExists, and one that cannot have the
-    /// use, because it was formatted with another file system, is FailedPrecondition.
+    /// use, because it was made or formatted with another file system, is FailedPrecondition.
     fn stage(&self, request: &Stage, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local stage", deadline);
         let volume_id = &request.volume_id;
-        let parameters = Parameters::read_context(pool.operation, &request.volume_context)?;
-        let format = parameters.format(pool.operation, &request.capability)?;
+        let given = Parameters::read_context(pool.operation, &request.volume_context)?;
+        given.format(pool.operation, &request.capability)?;
         pool.check_path("staging_target_path", &request.staging_path)?;
         pool.locked(volume_id, || {
             self.make_directories(&pool)?;
             let attached_before = pool.info(volume_id)?.attached;
+            let parameters = pool.parameters(volume_id, given, &request.capability)?;
+            let format = parameters.format(pool.operation, &request.capability)?;
             let file_system = parameters.named_file_system(&request.capability);
             match attached_before {
                 true => prepare_attached(&pool, request, file_system)?,
@@ -122,6 +124,10 @@ impl Driver for LocalDriver {
             if !pool.is_mounted_at(volume_id, staging_path)? {
                 let detail = format!("is not staged at {staging_path}");
                 return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
+            }
+            let named = request.capability.file_system;
+            if let Some(staged) = pool.other_file_system_at(staging_path, named)? {
+                return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, staged));
             }
             let staged = pool.access_at(staging_path)?;
             let wanted = match request.read_only {
@@ -220,7 +226,10 @@ fn prepare_attached(
             let detail = format!("is staged {staged} at {staging_path} already, not {wanted}");
             return Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail));
         }
-        return check_file_system(pool, request, file_system);
+        return match pool.other_file_system_at(staging_path, file_system)? {
+            Some(staged) => Err(pool.error(ErrorKind::AlreadyExists, volume_id, staged)),
+            None => Ok(()),
+        };
     }
     if let Some(other) = pool.mounted_elsewhere(volume_id, staging_path)? {
         let detail = format!("is staged at {other}; unstage it there first");
@@ -235,16 +244,18 @@ fn prepare_attached(
     Ok(())
 }
 
-/// Refuses a volume that is staged with another file system than the one that is named.
-fn check_file_system(pool: &Pool<'_>, request: &Stage, named: Option<FileSystem>) -> Result<()> {
-    let Some(named) = named.map(FileSystem::as_str) else {
-        return Ok(());
-    };
-    let staged = pool.information_at(&request.staging_path)?.file_system;
-    if staged.eq_ignore_ascii_case(named) {
-        return Ok(());
+impl Pool<'_> {
+    /// Tells that the volume at a path has another file system than the one that is named.
+    fn other_file_system_at(
+        &self,
+        path: &HostPath,
+        named: Option<FileSystem>,
+    ) -> Result<Option<String>> {
+        let Some(named) = named.map(FileSystem::as_str) else {
+            return Ok(None);
+        };
+        let staged = self.information_at(path)?.file_system;
+        Ok((!staged.eq_ignore_ascii_case(named))
+            .then(|| format!("is staged with {staged} at {path} already, not with {named}")))
     }
-    let path = &request.staging_path;
-    let detail = format!("is staged with {staged} at {path} already, not with {named}");
-    Err(pool.error(ErrorKind::AlreadyExists, &request.volume_id, detail))
 }

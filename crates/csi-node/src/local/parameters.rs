@@ -98,6 +98,29 @@ impl Parameters {
         Ok(parameters)
     }
 
+    /// The same with the file system that a volume gets for which none was named.
+    pub(super) fn decided(self) -> Self {
+        Self {
+            fs_type: Some(self.file_system()),
+            ..self
+        }
+    }
+
+    /// The first parameter in which what is asked for is not what a volume was made with, and
+    /// how it differs. One that is not asked for differs in nothing.
+    pub(super) fn contradiction(&self, asked: &Self) -> Option<(String, String)> {
+        let made_with = self.to_context();
+        let differs = |(key, value): &(String, String)| made_with.get(key) != Some(value);
+        let (key, value) = asked.to_context().into_iter().find(differs)?;
+        let made_with = made_with.get(&key).map(|value| shown(value));
+        let made_with = made_with.unwrap_or_else(|| "none".to_owned());
+        let detail = format!(
+            "{} is asked for, and the volume was made with {made_with}",
+            shown(&value)
+        );
+        Some((key, detail))
+    }
+
     /// The file system that the volume gets.
     pub(super) fn file_system(&self) -> FileSystem {
         self.fs_type.unwrap_or_default()
