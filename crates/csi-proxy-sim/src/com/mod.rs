@@ -59,10 +59,7 @@ impl Face {
     ///
     /// Errors are those of `CoRegisterClassObject`.
     pub fn register(cim: Arc<dyn Cim>) -> Result<Self, Error> {
-        let shared = Arc::new(Shared {
-            cim,
-            counts: Counters::default(),
-        });
+        let shared = Arc::new(Shared::new(cim));
         let factory: IClassFactory = Factory::new(Arc::clone(&shared)).into();
         // SAFETY: no preconditions. The apartment stays for as long as the process.
         unsafe { CoIncrementMTAUsage() }?;
@@ -97,10 +94,24 @@ impl Drop for Face {
     }
 }
 
+/// The class object of a port, for a DLL that COM asks for it.
+pub fn class_object(cim: Arc<dyn Cim>) -> IClassFactory {
+    Factory::new(Arc::new(Shared::new(cim))).into()
+}
+
 /// What all objects of a face have in common.
 struct Shared {
     cim: Arc<dyn Cim>,
     counts: Counters,
+}
+
+impl Shared {
+    fn new(cim: Arc<dyn Cim>) -> Self {
+        Self {
+            cim,
+            counts: Counters::default(),
+        }
+    }
 }
 
 impl fmt::Debug for Shared {

@@ -57,6 +57,11 @@ impl ControlClient {
         })))
     }
 
+    /// Whether the connection has not ended.
+    pub fn is_open(&self) -> bool {
+        lock(&self.0.waiting.0).is_some()
+    }
+
     /// The production library over the node's ports.
     pub fn host(&self) -> Host {
         let ports = Arc::new(Carried(self.clone()));

@@ -1,6 +1,6 @@
 //! The endpoint from outside.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use csi_proxy::clock::{Clock, Deadline};
 use csi_proxy::os::{At, LockName};
@@ -175,7 +175,13 @@ fn a_node_that_is_gone_is_unavailable() {
     let node = SimNode::builder().build();
     let (server, client) = tcp(&node);
     let uri = server.uri();
+    assert!(client.is_open());
     drop(server);
+    let began = Instant::now();
+    while client.is_open() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::yield_now();
+    }
     let answer = client.host().os().stat(&at("/"), NOW);
     assert!(
         matches!(answer, Err(PortError::Unavailable { .. })),
