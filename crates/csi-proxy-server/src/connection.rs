@@ -13,6 +13,7 @@ use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
 use crate::authority::Authorities;
+use crate::pong::Pongs;
 use crate::transport;
 
 /// What an HTTP/2 client says first has so many bytes, RFC 9113 section 3.4.
@@ -58,6 +59,7 @@ pub(crate) struct Connection<S> {
     /// What has been read and not been taken, from the place on up to which it has.
     read: Vec<u8>,
     taken: usize,
+    pongs: Pongs,
 }
 
 impl<S> Connection<S> {
@@ -69,6 +71,7 @@ impl<S> Connection<S> {
             authorities: Authorities::behind(PREFACE),
             read: Vec::new(),
             taken: 0,
+            pongs: Pongs::default(),
         }
     }
 
@@ -144,27 +147,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        let this = &mut *self;
+        this.pongs.poll_write(&mut this.stream, context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let this = &mut *self;
+        ready!(this.pongs.poll_due(&mut this.stream, context))?;
+        Pin::new(&mut this.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let this = &mut *self;
+        ready!(this.pongs.poll_write_held(&mut this.stream, context))?;
+        Pin::new(&mut this.stream).poll_shutdown(context)
     }
 }
 

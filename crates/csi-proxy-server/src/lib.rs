@@ -11,6 +11,7 @@ mod deadline;
 mod http;
 mod metrics;
 mod observed;
+mod pong;
 mod server;
 mod settings;
 mod transport;
