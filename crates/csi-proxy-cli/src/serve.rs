@@ -165,9 +165,11 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
 }
 
 /// Runs it to its end. What a call asks of the node is done on threads of its own, so one thread
-/// is enough for the pipes, and two that wake each other take longer.
+/// is enough for the pipes, and two that wake each other take longer. It is not the thread of
+/// `block_on`, which is woken by each call that ends, even while it runs.
 pub(crate) fn block_on(served: impl Future<Output = Result<()>>) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::from_error("cannot start", &error))?;
