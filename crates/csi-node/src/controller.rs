@@ -1,6 +1,7 @@
 //! The CSI Controller service, for drivers that make their volumes themselves.
 
 use csi_proxy::{Error, ErrorKind};
+use sha2::{Digest as _, Sha256};
 use tonic::{Request, Response, Status};
 
 use crate::driver::{Condition, ControllerDriver, Create, Driver, Page, PluginInfo, Uses, Volume};
@@ -28,9 +29,6 @@ const OFFERS: [Rpc; 6] = [
     Rpc::GetVolume,
     Rpc::VolumeCondition,
 ];
-/// Before the last id of a page in the token of the next one. A token stays good when that
-/// volume is deleted meanwhile.
-const AFTER: &str = "after:";
 
 #[tonic::async_trait]
 impl Controller for Plugin {
@@ -128,7 +126,7 @@ impl Controller for Plugin {
     ) -> Result<Response<ListVolumesResponse>, Status> {
         const OPERATION: &str = "ListVolumes";
         self.answer(OPERATION, async {
-            let page = read_page(OPERATION, request.get_ref())?;
+            let page = read_page(OPERATION, request.get_ref(), self.driver.info())?;
             let listing = self
                 .reading(
                     OPERATION,
@@ -139,7 +137,7 @@ impl Controller for Plugin {
                 .await?;
             let last = listing.volumes.last().map(|volume| volume.id.clone());
             let next_token = match last {
-                Some(id) if listing.more => format!("{AFTER}{id}"),
+                Some(id) if listing.more => token(self.driver.info(), &id),
                 _ => String::new(),
             };
             let info = self.driver.info();
@@ -163,7 +161,8 @@ impl Controller for Plugin {
     }
 
     /// The capacity for volumes with the capabilities, the parameters and the place that are
-    /// asked for: none where they cannot be had.
+    /// asked for: none with capabilities or at a place that cannot be had. Parameters that
+    /// CreateVolume refuses are refused here too.
     async fn get_capacity(
         &self,
         request: Request<GetCapacityRequest>,
@@ -184,8 +183,7 @@ impl Controller for Plugin {
                 .reading(OPERATION, "capacity", &metadata, move |driver, deadline| {
                     let controller = offered(driver, OPERATION)?;
                     let wanted = wanted.as_deref().unwrap_or_default();
-                    controller.check_parameters(&request.parameters, wanted)?;
-                    controller.capacity(deadline)
+                    controller.capacity(&request.parameters, wanted, deadline)
                 })
                 .await?;
             let available = match here && usable {
@@ -329,7 +327,11 @@ fn no_mutable(
     }
 }
 
-fn read_page(operation: &'static str, request: &ListVolumesRequest) -> csi_proxy::Result<Page> {
+fn read_page(
+    operation: &'static str,
+    request: &ListVolumesRequest,
+    info: &PluginInfo,
+) -> csi_proxy::Result<Page> {
     let fields = Fields(operation);
     let limit = usize::try_from(request.max_entries).map_err(|_| {
         let detail = format!("{}, expected 0 or more", request.max_entries);
@@ -337,7 +339,7 @@ fn read_page(operation: &'static str, request: &ListVolumesRequest) -> csi_proxy
     })?;
     let after = match &*request.starting_token {
         "" => None,
-        token => Some(read_token(operation, token)?),
+        token => Some(read_token(operation, token, info)?),
     };
     Ok(Page {
         after,
@@ -345,8 +347,22 @@ fn read_page(operation: &'static str, request: &ListVolumesRequest) -> csi_proxy
     })
 }
 
-fn read_token(operation: &'static str, token: &str) -> csi_proxy::Result<String> {
-    let id = token.strip_prefix(AFTER).filter(|id| !id.is_empty());
+/// The token for the volumes after one. It stays good when that volume is deleted meanwhile,
+/// and in a plugin that was started anew; the sum at its end tells it from other text and from
+/// the tokens of another plugin or node.
+fn token(info: &PluginInfo, id: &str) -> String {
+    let sum = Sha256::digest(format!("{}\n{}\n{id}", info.name, info.node_id));
+    let [a, b, c, d, ..]: [u8; 32] = sum.into();
+    format!("{id}:{:08x}", u32::from_be_bytes([a, b, c, d]))
+}
+
+fn read_token(
+    operation: &'static str,
+    token: &str,
+    info: &PluginInfo,
+) -> csi_proxy::Result<String> {
+    let id = token.rsplit_once(':').map(|(id, _)| id);
+    let id = id.filter(|id| self::token(info, id) == token);
     id.map(str::to_owned).ok_or_else(|| {
         let detail = format!(
             "{} is no token of this plugin; list from the start",

@@ -22,6 +22,12 @@ pub trait Driver: Send + Sync + 'static {
     /// What the plugin says about itself.
     fn info(&self) -> &PluginInfo;
 
+    /// Whether the driver can work on its node as it is, which is asked often. Nothing is
+    /// changed.
+    fn probe(&self, _: Deadline) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes the volume ready at the staging path.
     fn stage(&self, request: &Stage, deadline: Deadline) -> Result<()>;
 
@@ -78,8 +84,14 @@ pub trait ControllerDriver: Send + Sync {
     /// The volumes in the order of their ids, those after `after` only, at most `limit`.
     fn list(&self, page: &Page, deadline: Deadline) -> Result<Listing>;
 
-    /// How much more can be made.
-    fn capacity(&self, deadline: Deadline) -> Result<Capacity>;
+    /// How much more can be made with these parameters for these uses, of which there may be
+    /// none.
+    fn capacity(
+        &self,
+        parameters: &BTreeMap<String, String>,
+        capabilities: &[Capability],
+        deadline: Deadline,
+    ) -> Result<Capacity>;
 }
 
 /// What a plugin says about itself and its node.

@@ -54,10 +54,24 @@ impl Identity for Plugin {
         .await
     }
 
-    /// Ready from the first call on: nothing has to be prepared.
-    async fn probe(&self, _: Request<ProbeRequest>) -> Result<Response<ProbeResponse>, Status> {
-        self.answer("Probe", async { Ok(ProbeResponse { ready: Some(true) }) })
-            .await
+    /// Ready from the first call on: nothing has to be prepared. What the driver lacks on its
+    /// node is FailedPrecondition, as CSI asks for.
+    async fn probe(
+        &self,
+        request: Request<ProbeRequest>,
+    ) -> Result<Response<ProbeResponse>, Status> {
+        const OPERATION: &str = "Probe";
+        self.answer(OPERATION, async {
+            self.reading(
+                OPERATION,
+                "plugin",
+                request.metadata(),
+                |driver, deadline| driver.probe(deadline),
+            )
+            .await?;
+            Ok(ProbeResponse { ready: Some(true) })
+        })
+        .await
     }
 }
 

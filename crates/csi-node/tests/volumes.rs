@@ -331,8 +331,32 @@ fn a_list_is_paged_by_tokens_that_outlive_their_volume() {
 #[test]
 fn a_token_of_someone_else_is_aborted_and_a_negative_page_invalid() {
     let rig = Rig::new();
-    for token in ["invalid-token", "after:", "7"] {
-        assert_eq!(rig.list(0, token).unwrap_err().code(), Code::Aborted);
+    rig.create("a", 64 * MIB).unwrap();
+    rig.create("b", 64 * MIB).unwrap();
+    let ours = rig.list(1, "").unwrap().next_token;
+    rig.list(1, &ours).unwrap();
+    // One that another node's plugin gave, for a volume of the same name.
+    let config = LocalConfig::new(path(POOL), "node-2");
+    let other = Rig::with(SimNode::builder().build(), config);
+    other.create("a", 64 * MIB).unwrap();
+    other.create("b", 64 * MIB).unwrap();
+    let others = other.list(1, "").unwrap().next_token;
+    let changed = ours.replacen('a', "b", 1);
+    for token in [
+        "invalid-token",
+        "after:",
+        "after:zzz",
+        "a",
+        "7",
+        ":",
+        &others,
+        &changed,
+    ] {
+        assert_eq!(
+            rig.list(0, token).unwrap_err().code(),
+            Code::Aborted,
+            "{token}"
+        );
     }
     assert_eq!(rig.list(-1, "").unwrap_err().code(), Code::InvalidArgument);
 }

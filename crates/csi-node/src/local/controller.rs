@@ -9,11 +9,11 @@ use csi_proxy::{ErrorKind, HostPath, Result};
 
 use super::context::Context;
 use super::parameters::Parameters;
-use super::pool::{Pool, says_unreadable};
+use super::pool::{Pool, says_no_vhdx, says_unreadable};
 use super::{LocalDriver, id, size};
 use crate::driver::{
-    Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange, Uses,
-    Volume, none_if_missing,
+    Access, Capability, Capacity, Condition, ControllerDriver, Create, Listing, Page, SizeRange,
+    Uses, Volume, none_if_missing,
 };
 use crate::validate::Fields;
 
@@ -58,6 +58,11 @@ impl ControllerDriver for LocalDriver {
         pool.locked(&volume_id, || {
             let info = match pool.find(&file)? {
                 Some(info) => existing(&pool, &volume_id, request.range, &context, info)?,
+                None if is_for_readers_only(&request.capabilities) => {
+                    let detail = "are for reading only, but a new volume is empty and is formatted \
+                                  when it is staged for writing, expected SINGLE_NODE_WRITER too";
+                    return Err(Fields(pool.operation).wrong("volume_capabilities", detail));
+                }
                 None => {
                     let file_system = parameters.file_system();
                     let size = size::choose(pool.operation, request.range, file_system)?;
@@ -82,7 +87,7 @@ impl ControllerDriver for LocalDriver {
                 Ok(None) => {}
                 // Windows does not remove a file that is attached, readable or not.
                 Ok(Some(_)) => pool.remove(&file)?,
-                Err(error) if says_unreadable(&error) => pool.remove(&file)?,
+                Err(error) if says_no_vhdx(&error) => pool.remove(&file)?,
                 Err(error) => return Err(error),
             }
             pool.forget_records(volume_id)?;
@@ -154,14 +159,25 @@ impl ControllerDriver for LocalDriver {
         })
     }
 
-    fn capacity(&self, deadline: Deadline) -> Result<Capacity> {
+    fn capacity(
+        &self,
+        parameters: &BTreeMap<String, String>,
+        capabilities: &[Capability],
+        deadline: Deadline,
+    ) -> Result<Capacity> {
         let pool = self.pool("local capacity", deadline);
+        let parameters =
+            Parameters::read(pool.operation, parameters)?.for_uses(pool.operation, capabilities)?;
         self.make_directories(&pool)?;
-        let available = self.room(&pool)?;
+        let room = self.room(&pool)?;
+        let available = match is_for_readers_only(capabilities) {
+            true => 0,
+            false => room,
+        };
         Ok(Capacity {
             available,
             maximum: available.min(size::MAXIMUM),
-            minimum: size::MINIMUM,
+            minimum: size::minimum(parameters.file_system()),
         })
     }
 }
@@ -218,7 +234,7 @@ impl LocalDriver {
 
     /// How many bytes can still be promised, in steps of a MiB. What was promised to the
     /// volumes and is not written yet counts as used: a pod must not meet a full disk
-    /// because of another volume. A file that cannot be read counts with its own size.
+    /// because of another volume. A file that is no VHDX counts with its own size.
     fn room(&self, pool: &Pool<'_>) -> Result<u64> {
         let at = At::path(&self.directory);
         let space = self.host.os().space(&at, pool.deadline);
@@ -232,7 +248,7 @@ impl LocalDriver {
                     unwritten = unwritten.saturating_add(rest);
                 }
                 Ok(None) => {}
-                Err(error) if says_unreadable(&error) => {
+                Err(error) if says_no_vhdx(&error) => {
                     tracing::warn!(
                         "volume {id} counts with the {bytes} bytes of its file: {error}"
                     );
@@ -246,6 +262,12 @@ impl LocalDriver {
         let room = by_space.min(by_limit);
         Ok(room - room % size::MIB)
     }
+}
+
+/// Whether nobody is going to write, so that a new volume would stay without a file system.
+fn is_for_readers_only(capabilities: &[Capability]) -> bool {
+    let reads = |capability: &Capability| capability.access == Access::ReadOnly;
+    !capabilities.is_empty() && capabilities.iter().all(reads)
 }
 
 /// A volume that is there already, if it is the one that is asked for.

@@ -4,7 +4,7 @@ use csi_proxy::clock::Deadline;
 use csi_proxy::os::At;
 use csi_proxy::staging::StageRequest;
 use csi_proxy::volume::{FileSystem, NewSize};
-use csi_proxy::{ErrorKind, Host, HostPath, Result};
+use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
 
 use super::LocalDriver;
 use super::attached::Found;
@@ -27,6 +27,22 @@ impl Driver for LocalDriver {
 
     fn controller(&self) -> Option<&dyn ControllerDriver> {
         Some(self)
+    }
+
+    /// The pool is made when it is needed; its drive must be there.
+    fn probe(&self, deadline: Deadline) -> Result<()> {
+        let pool = self.pool("local probe", deadline);
+        let drive = self.directory.root();
+        let found = self.host.os().stat(&At::path(&drive), deadline);
+        match none_if_missing(found.map_err(|error| pool.failed(&drive, error)))? {
+            Some(_) => Ok(()),
+            None => {
+                let detail = format!("there is no drive {drive} on this node");
+                let object = format!("pool {}", self.directory);
+                let kind = ErrorKind::FailedPrecondition;
+                Err(Error::new(kind, pool.operation, object, detail))
+            }
+        }
     }
 
     /// Attaches the file, read-only for a reader, and mounts the volume on it. By CSI's table

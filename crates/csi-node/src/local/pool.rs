@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use csi_proxy::clock::Deadline;
+use csi_proxy::error::Code;
 use csi_proxy::os::{At, LockName, RemoveTree, VirtualDiskInfo};
 use csi_proxy::port::{PortError, SystemCode};
 use csi_proxy::{Error, ErrorKind, Host, HostPath, Result};
@@ -19,6 +20,29 @@ const CONTEXT: &str = ".context.json";
 /// `ERROR_INVALID_PARAMETER`: what a file is opened with that is no VHDX. No parameter of
 /// ours is wrong then.
 const NO_VHDX: SystemCode = SystemCode::Win32(87);
+/// What else says that a file is no virtual disk, or a damaged one, and stays so: footer,
+/// header and block table (`ERROR_VHD_…`), `ERROR_VIRTDISK_NOT_VIRTUAL_DISK`,
+/// `ERROR_FILE_CORRUPT`.
+///
+/// Source: <https://learn.microsoft.com/windows/win32/com/com-error-codes-10>, and
+/// <https://learn.microsoft.com/windows/win32/debug/system-error-codes--1300-1699->
+const DAMAGED: [u32; 14] = [
+    0xC03A_0001,
+    0xC03A_0002,
+    0xC03A_0003,
+    0xC03A_0004,
+    0xC03A_0005,
+    0xC03A_0006,
+    0xC03A_0007,
+    0xC03A_0008,
+    0xC03A_000A,
+    0xC03A_000B,
+    0xC03A_000C,
+    0xC03A_0013,
+    0xC03A_0015,
+    1392,
+];
+
 /// The directory, for one operation.
 pub(super) struct Pool<'a> {
     pub(super) host: &'a Host,
@@ -211,7 +235,7 @@ impl Pool<'_> {
     }
 }
 
-/// Whether a volume's file is there and cannot be read. Otherwise the outcome is open.
+/// Whether a volume's file is there and cannot be read now. Otherwise the outcome is open.
 pub(super) fn says_unreadable(error: &Error) -> bool {
     !matches!(
         error.kind(),
@@ -221,4 +245,16 @@ pub(super) fn says_unreadable(error: &Error) -> bool {
             | ErrorKind::OutcomeUnknown
             | ErrorKind::Unavailable
     )
+}
+
+/// Whether a volume's file is there and holds no virtual disk. Whatever passes says nothing
+/// about it: another program has it open, the device does not answer.
+pub(super) fn says_no_vhdx(error: &Error) -> bool {
+    match error.code() {
+        Some(Code::System(code)) if *code == NO_VHDX => true,
+        Some(Code::System(SystemCode::Win32(code) | SystemCode::HResult(code))) => {
+            DAMAGED.contains(code)
+        }
+        _ => false,
+    }
 }

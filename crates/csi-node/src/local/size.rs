@@ -23,10 +23,7 @@ pub(super) fn choose(
     range: SizeRange,
     file_system: FileSystem,
 ) -> Result<u64> {
-    let minimum = match file_system {
-        FileSystem::Ntfs => MINIMUM,
-        FileSystem::Refs => SMALLEST_REFS_DISK,
-    };
+    let minimum = minimum(file_system);
     if let (FileSystem::Refs, Some(bytes)) = (file_system, range.required.or(range.limit))
         && bytes < minimum
     {
@@ -40,6 +37,14 @@ pub(super) fn choose(
         (None, None) => DEFAULT,
     };
     within(operation, range, round_up(wish.max(minimum)))
+}
+
+/// The size of the smallest volume.
+pub(super) fn minimum(file_system: FileSystem) -> u64 {
+    match file_system {
+        FileSystem::Ntfs => MINIMUM,
+        FileSystem::Refs => SMALLEST_REFS_DISK,
+    }
 }
 
 /// The size that a volume of `size` bytes has to be grown to; its own if that is enough.
