@@ -4,6 +4,11 @@ use windows::Win32::Foundation::{
     ERROR_ALREADY_EXISTS, ERROR_DIR_NOT_EMPTY, ERROR_DIRECTORY, ERROR_FILE_NOT_FOUND,
     ERROR_FILE_TOO_LARGE, ERROR_NOT_SUPPORTED, ERROR_PATH_NOT_FOUND,
 };
+use windows::Win32::Storage::FileSystem::{
+    FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_HIDDEN, FILE_ATTRIBUTE_NORMAL,
+    FILE_ATTRIBUTE_READONLY, FILE_FLAGS_AND_ATTRIBUTES, SetFileAttributesW,
+};
+use windows::core::HSTRING;
 
 use super::{Place, code};
 use crate::clock::{Clock as _, Deadline};
@@ -59,6 +64,33 @@ fn a_listing_tells_directories_files_and_sizes() {
     }
     let listed = place.os.list(&place.at("file"), Deadline::Never);
     assert_eq!(code(listed), ERROR_DIRECTORY);
+}
+
+#[test]
+fn attributes_are_told_as_they_are() {
+    let place = Place::new("attributes_are_told");
+    place.make("directory");
+    place.write("file", "x");
+    let attributes = |name: &str| {
+        let stat = place.os.stat(&place.at(name), Deadline::Never).unwrap();
+        let listed = place.os.list(&place.at(""), Deadline::Never).unwrap();
+        let entry = listed.into_iter().find(|entry| entry.name == name).unwrap();
+        assert_eq!(entry.stat.attributes, stat.attributes, "{name}");
+        FILE_FLAGS_AND_ATTRIBUTES(stat.attributes)
+    };
+    assert!(attributes("directory").contains(FILE_ATTRIBUTE_DIRECTORY));
+    let both = FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_HIDDEN;
+    assert!((attributes("file") & both).0 == 0);
+    set_attributes(&place.path("file"), both);
+    assert!(attributes("file").contains(both));
+    set_attributes(&place.path("file"), FILE_ATTRIBUTE_NORMAL);
+    assert!((attributes("file") & both).0 == 0);
+}
+
+fn set_attributes(path: &HostPath, attributes: FILE_FLAGS_AND_ATTRIBUTES) {
+    let path = HSTRING::from(path.verbatim());
+    // SAFETY: the text ends in NUL and lives longer than the call.
+    unsafe { SetFileAttributesW(&path, attributes) }.unwrap();
 }
 
 #[test]
