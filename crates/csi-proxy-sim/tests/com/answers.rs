@@ -2,11 +2,14 @@
 
 use csi_proxy::cim::{Invoke, Namespace, Query, Value};
 use csi_proxy::port::{PortError, SystemCode};
+use csi_proxy::{DiskNumber, Host, HostPath, SharePath};
 use csi_proxy_sim::SimNode;
 use csi_proxy_sim::com::FaceCounts;
+use csi_proxy_sim::services::Service;
+use csi_proxy_sim::smb::{Server, Share};
 use csi_proxy_sim::storage::SimDisk;
 
-use crate::{GIB, NEVER, Reached};
+use crate::{GIB, NEVER, Reached, path};
 
 fn reached() -> Reached {
     let disk = SimDisk::raw(4 * GIB).number(1);
@@ -42,6 +45,68 @@ fn a_query_is_one_call_and_the_connection_lives() {
         ..FaceCounts::default()
     };
     assert_eq!(reached.face.counts(), expected);
+}
+
+/// Operations that only read, in three namespaces.
+fn look_around(host: &Host, mount: &HostPath, share: &SharePath) {
+    host.disk().list_locations(NEVER).unwrap();
+    host.disk().list_ids(NEVER).unwrap();
+    let disk = DiskNumber(1);
+    host.disk().stats(disk, NEVER).unwrap();
+    host.disk().info(disk, NEVER).unwrap();
+    host.disk().state(disk, NEVER).unwrap();
+    let volumes = host.volume().list_on_disk(disk, None, NEVER).unwrap();
+    let volume = &volumes[0];
+    host.volume().is_formatted(volume, NEVER).unwrap();
+    host.volume().stats(volume, NEVER).unwrap();
+    host.volume().health(volume, NEVER).unwrap();
+    host.volume().disk_number(volume, NEVER).unwrap();
+    host.volume().id_from_target_path(mount, NEVER).unwrap();
+    host.iscsi().list_target_portals(NEVER).unwrap();
+    host.smb().status(share, NEVER).unwrap();
+    host.system().service("MSiSCSI", NEVER).unwrap();
+    host.system().bios_serial_number(NEVER).unwrap();
+}
+
+#[test]
+fn no_operation_connects_again_and_each_query_is_made_once() {
+    let node = SimNode::builder()
+        .disk(SimDisk::ntfs(4 * GIB).number(1))
+        .build();
+    node.change(|state| {
+        state
+            .services
+            .put(Service::new("MSiSCSI", "Initiator").running());
+        state.put_smb_server("s", Server::new().share("share", Share::open(GIB)));
+    });
+    let reached = Reached::new(node);
+    let mount = path(r"C:\var\lib\kubelet\mount");
+    let volumes = reached.host.volume();
+    reached.host.filesystem().mkdir(&mount, NEVER).unwrap();
+    let volume = volumes
+        .list_on_disk(DiskNumber(1), None, NEVER)
+        .unwrap()
+        .remove(0);
+    volumes.mount(&volume, &mount, NEVER).unwrap();
+    let share = SharePath::new(r"\\s\share").unwrap();
+    let smb = reached.host.smb();
+    smb.new_global_mapping(&share, None, None, false, NEVER)
+        .unwrap();
+    look_around(&reached.host, &mount, &share);
+    let before = reached.face.counts();
+    let asked = reached.node.counts().cim;
+    for _ in 0..20 {
+        look_around(&reached.host, &mount, &share);
+    }
+    let asked = reached.node.counts().cim - asked;
+    assert!(asked >= 20 * 10, "{asked}");
+    let expected = FaceCounts {
+        queries: before.queries + asked,
+        ..before
+    };
+    assert_eq!(reached.face.counts(), expected);
+    // One for storage with iSCSI, one for SMB, one for the rest.
+    assert_eq!(before.connects, 3);
 }
 
 #[test]

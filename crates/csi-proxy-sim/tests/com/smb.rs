@@ -47,6 +47,28 @@ fn the_smb_group_answers_the_same_through_com() {
 }
 
 #[test]
+fn a_share_that_volumes_have_in_common_is_the_same_through_com() {
+    let both = Compared::new(node);
+    let share = SharePath::new(r"\\s\share\dir").unwrap();
+    let acquire = |password: &'static str, users: &'static [Option<&str>]| {
+        let share = share.clone();
+        let users: Vec<_> = users.iter().map(|user| user.map(str::to_owned)).collect();
+        move |host: &csi_proxy::Host| {
+            let credentials = credentials(password);
+            host.smb()
+                .acquire_global_mapping(&share, Some(&credentials), true, &users, NEVER)
+        }
+    };
+    both.same(acquire("wrong", &[]));
+    both.same(acquire(PASSWORD, &[]));
+    both.same(acquire(PASSWORD, &[Some(r"DOM\user")]));
+    both.same(acquire(PASSWORD, &[Some(r"DOM\other")]));
+    for others in [1, 0, 0] {
+        both.same(|host| host.smb().release_global_mapping(&share, others, NEVER));
+    }
+}
+
+#[test]
 fn a_password_that_came_through_com_is_not_in_the_log() {
     let both = Compared::new(node);
     let share = SharePath::new(r"\\s\share").unwrap();

@@ -43,7 +43,9 @@ fn the_disk_group_answers_the_same_through_com() {
         both.same(|host| host.disk().partition(disk, NEVER));
         both.same(|host| host.disk().partition(disk, NEVER));
     }
-    both.same(|host| host.disk().number_by_name("naa.no-such-disk", NEVER));
+    for name in ["naa.6002248045A1B2C3", "naa.no-such-disk"] {
+        both.same(|host| host.disk().number_by_name(name, NEVER));
+    }
     for locator in [
         "lun=5",
         "serial=vol-0123456789abcdef0",
