@@ -13,7 +13,7 @@ use crate::target;
 pub(crate) use toolchain::{TARGET, Toolchain, mingw};
 
 /// What the program may take on disk.
-const MAX_SIZE: u64 = 10 << 20;
+const MAX_SIZE: u64 = 10_000_000;
 
 /// Where builds for Windows go: not where those for Linux do, so that neither waits for the
 /// other.
@@ -35,7 +35,7 @@ pub(crate) fn run_part(report: &mut Report) {
 }
 
 /// The program that is built.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     directory().join(TARGET).join("release/csi-proxy.exe")
 }
 
@@ -52,7 +52,8 @@ fn clippy(toolchain: Toolchain) -> Outcome {
     Ok(String::new())
 }
 
-fn build(toolchain: Toolchain) -> Outcome {
+/// Builds it.
+pub(crate) fn build(toolchain: Toolchain) -> Outcome {
     run(toolchain
         .cargo("build")
         .args(["--release", "--package", "csi-proxy-cli"]))?;
@@ -60,10 +61,6 @@ fn build(toolchain: Toolchain) -> Outcome {
     if size > MAX_SIZE {
         return Err(format!("csi-proxy.exe has {size} bytes, more than {MAX_SIZE}").into());
     }
-    let tenths = size * 10 / (1 << 20);
-    Ok(format!(
-        "csi-proxy.exe, {}.{} MiB",
-        tenths / 10,
-        tenths % 10
-    ))
+    let tenths = size.div_ceil(100_000);
+    Ok(format!("csi-proxy.exe, {}.{} MB", tenths / 10, tenths % 10))
 }
