@@ -14,7 +14,12 @@ use crate::report::Outcome;
 ///
 /// The versions are those of Microsoft's metadata for the Windows API (the attribute
 /// `SupportedOSPlatform` in Windows.Win32.winmd) where it names one, otherwise those of the
-/// function's page in Microsoft's documentation.
+/// function's page in Microsoft's documentation. Three have neither:
+/// - `ProcessPrng`, which "The Windows 10 random number generation infrastructure" describes,
+///   a paper of Microsoft's;
+/// - `NtCancelIoFileEx`, which is what `CancelIoEx` calls and as old;
+/// - the functions of `msvcrt.dll`, the C library that is a part of Windows, which are those of
+///   its first version.
 const KNOWN: &str = include_str!("imports.txt");
 
 /// The build of Windows Server 2019 and of Windows 10 1809.
