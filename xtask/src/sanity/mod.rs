@@ -13,6 +13,7 @@ use crate::command::{cargo, output, run};
 use crate::report::{Outcome, Report};
 use crate::{root, target};
 use plugin::Plugin;
+pub(crate) use plugin::Under;
 
 /// Where the paths of the test lie on the simulated node.
 const MOUNT_DIR: &str = r"C:\var\lib\kubelet\pods\csi-sanity\volumes\mount";
@@ -43,13 +44,13 @@ pub(crate) fn run_part(report: &mut Report) {
         client = Some(path);
         Ok(remark)
     });
-    let program_built = report.step("build", || {
-        run(&mut cargo(["build", "--package", "csi-proxy-cli"]))?;
-        Ok(String::new())
-    });
+    let program_built = report.step("build", build);
     match client {
         Some(client) if built && program_built => {
-            report.step("specs", || specs(&client));
+            report.step("specs", || {
+                let logs = target().join("sanity");
+                specs(&client, Command::new(program()), Under::Linux, &logs)
+            });
         }
         _ => {
             report.step("specs", || Err("not run: the steps before failed".into()));
@@ -57,19 +58,28 @@ pub(crate) fn run_part(report: &mut Report) {
     }
 }
 
-/// Runs the client against a fresh plugin, and compares the node before and after.
-fn specs(client: &Path) -> Outcome {
-    let logs = target().join("sanity");
-    fs::create_dir_all(&logs)?;
-    let program = target().join("debug").join("csi-proxy");
-    let mut plugin = Plugin::start(&program, &logs)?;
+/// Builds the program for this machine, with which the hooks of the client change and look at
+/// the simulated node.
+pub(crate) fn build() -> Outcome {
+    run(&mut cargo(["build", "--package", "csi-proxy-cli"]))?;
+    Ok(String::new())
+}
+
+fn program() -> PathBuf {
+    target().join("debug").join("csi-proxy")
+}
+
+/// Runs the client against a fresh plugin of `program`, and compares the node before and after.
+pub(crate) fn specs(client: &Path, program: Command, under: Under, logs: &Path) -> Outcome {
+    fs::create_dir_all(logs)?;
+    let mut plugin = Plugin::start(program, under, logs)?;
     for directory in LASTING {
-        run(&mut sim(&program, &plugin, &["mkdir", directory]))?;
+        run(&mut sim(&plugin, &["mkdir", directory]))?;
     }
-    let before = machine(&program, &plugin)?;
+    let before = machine(&plugin)?;
     let json = logs.join("report.json");
-    let ran = run(&mut sanity(client, &program, &plugin, &json));
-    let after = machine(&program, &plugin);
+    let ran = run(&mut sanity(client, &plugin, &json));
+    let after = machine(&plugin);
     plugin.stop(Duration::from_secs(30))?;
 
     // The failed specs say more than the client's exit code.
@@ -84,8 +94,8 @@ fn specs(client: &Path) -> Outcome {
 }
 
 /// The simulated machine as text, its files among it.
-fn machine(program: &Path, plugin: &Plugin) -> Result<String, Box<dyn std::error::Error>> {
-    output(&mut sim(program, plugin, &["show", "--files"]))
+fn machine(plugin: &Plugin) -> Result<String, Box<dyn std::error::Error>> {
+    output(&mut sim(plugin, &["show", "--files"]))
 }
 
 /// The lines that only one of the two has.
@@ -99,8 +109,8 @@ fn differences(before: &str, after: &str) -> Vec<String> {
     [only(before, after, '-'), only(after, before, '+')].concat()
 }
 
-fn sim(program: &Path, plugin: &Plugin, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
+fn sim(plugin: &Plugin, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
     command
         .arg("sim")
         .args(arguments)
@@ -108,13 +118,16 @@ fn sim(program: &Path, plugin: &Plugin, arguments: &[&str]) -> Command {
     command
 }
 
-fn sanity(client: &Path, program: &Path, plugin: &Plugin, json: &Path) -> Command {
+fn sanity(client: &Path, plugin: &Plugin, json: &Path) -> Command {
     let hook = |name: &str| -> PathBuf { root().join("tests/sanity").join(name) };
+    // csi-sanity knows TCP by the address alone.
+    let endpoint = plugin.endpoint();
+    let endpoint = endpoint.strip_prefix("tcp://").unwrap_or(endpoint);
     let mut command = Command::new(client);
     command
-        .env("CSI_PROXY", program)
+        .env("CSI_PROXY", program())
         .env("CSI_PROXY_SIM", plugin.control())
-        .arg(format!("--csi.endpoint={}", plugin.endpoint()))
+        .arg(format!("--csi.endpoint={endpoint}"))
         .arg(format!("--csi.mountdir={MOUNT_DIR}"))
         .arg(format!("--csi.stagingdir={STAGING_DIR}"))
         .arg(format!("--csi.testvolumesize={VOLUME_SIZE}"))

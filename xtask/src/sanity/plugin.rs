@@ -19,51 +19,75 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// A running `csi-proxy node`; killed when it is dropped.
 pub(crate) struct Plugin {
     child: Child,
+    under: Under,
+    /// Where its sockets are.
     directory: PathBuf,
     log: PathBuf,
+    endpoint: String,
+    control: String,
+}
+
+/// What a plugin runs under.
+#[derive(Clone, Copy)]
+pub(crate) enum Under {
+    /// It listens at Unix sockets and ends with SIGTERM.
+    Linux,
+    /// It listens at free ports of the loopback interface, since there are no Unix sockets, and
+    /// ends with SIGINT, of which Wine makes the console's Ctrl-C.
+    Wine,
 }
 
 impl Plugin {
     /// Starts `program` with a fresh simulated node and returns when it listens. Its log
     /// goes to `logs`.
-    pub(crate) fn start(program: &Path, logs: &Path) -> Result<Self> {
+    pub(crate) fn start(mut program: Command, under: Under, logs: &Path) -> Result<Self> {
         // Not below target: the path of a socket has at most 107 bytes.
         let name = format!("csi-proxy-sanity-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory)?;
+        let address = |name: &str| match under {
+            Under::Linux => format!("unix://{}", directory.join(name).display()),
+            Under::Wine => "tcp://127.0.0.1:0".to_owned(),
+        };
         let log = logs.join("plugin.log");
-        let child = Command::new(program)
+        let child = program
             .args(["node", "--driver", "local", "--simulate"])
-            .arg("--endpoint")
-            .arg(address(&directory, "csi.sock"))
-            .arg("--sim-control")
-            .arg(address(&directory, "sim.sock"))
+            .args(["--endpoint", &address("csi.sock")])
+            .args(["--sim-control", &address("sim.sock")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?)
             .spawn()?;
         let mut plugin = Self {
             child,
+            under,
             directory,
             log,
+            endpoint: String::new(),
+            control: String::new(),
         };
         plugin.wait_until_it_listens()?;
         Ok(plugin)
     }
 
     /// The address of the CSI services.
-    pub(crate) fn endpoint(&self) -> String {
-        address(&self.directory, "csi.sock")
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
     }
 
     /// The address of the simulated node.
-    pub(crate) fn control(&self) -> String {
-        address(&self.directory, "sim.sock")
+    pub(crate) fn control(&self) -> &str {
+        &self.control
     }
 
     /// Asks the plugin to end, and fails when it does not end well in time.
     pub(crate) fn stop(&mut self, within: Duration) -> Result<()> {
-        run(Command::new("kill").arg(self.child.id().to_string()))?;
+        let signal = match self.under {
+            Under::Linux => "TERM",
+            Under::Wine => "INT",
+        };
+        let process = self.child.id().to_string();
+        run(Command::new("kill").args(["-s", signal, &process]))?;
         let end = Instant::now() + within;
         loop {
             match self.child.try_wait()? {
@@ -72,7 +96,7 @@ impl Plugin {
                 None if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
                 None => {
                     let seconds = within.as_secs();
-                    let text = format!("the plugin did not end {seconds} s after SIGTERM");
+                    let text = format!("the plugin did not end {seconds} s after SIG{signal}");
                     return Err(self.failed(&text));
                 }
             }
@@ -94,15 +118,18 @@ impl Plugin {
             }
         });
         let end = Instant::now() + START_TIME;
-        let endpoint = self.endpoint();
-        loop {
+        while self.endpoint.is_empty() {
             let left = end.saturating_duration_since(Instant::now());
-            match lines.recv_timeout(left) {
-                Ok(line) if line.ends_with(&endpoint) => return Ok(()),
-                Ok(_) => {}
-                Err(_) => return Err(self.failed("the plugin did not say that it listens")),
+            let Ok(line) = lines.recv_timeout(left) else {
+                return Err(self.failed("the plugin did not say that it listens"));
+            };
+            if let Some(address) = line.strip_prefix("simulated node at ") {
+                self.control = address.trim_end().to_owned();
+            } else if let Some(address) = line.strip_prefix("listening on ") {
+                self.endpoint = address.trim_end().to_owned();
             }
         }
+        Ok(())
     }
 
     fn failed(&self, what: &str) -> Box<dyn Error> {
@@ -117,8 +144,4 @@ impl Drop for Plugin {
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.directory);
     }
-}
-
-fn address(directory: &Path, name: &str) -> String {
-    format!("unix://{}", directory.join(name).display())
 }

@@ -5,29 +5,66 @@ mod prefix;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::command::run_watched;
 use crate::linux::counted;
 use crate::report::{Outcome, Report};
-use crate::windows::{TARGET, Toolchain};
+use crate::sanity::{self, Under, go};
+use crate::target;
+use crate::windows::{self, TARGET, Toolchain};
 pub(crate) use prefix::Wine;
 
 /// Runs the part.
 pub(crate) fn run_part(report: &mut Report) {
-    let mut ready = false;
+    let mut wine = None;
     report.step("wine", || {
-        let version = Wine::set_up()?.version()?;
-        ready = true;
+        let found = Wine::set_up()?;
+        let version = found.version()?;
+        wine = Some(found);
         Ok(version)
     });
-    let mut step = |name, what: &[&str]| {
-        report.step(name, || match ready {
-            true => tests(what),
-            false => Err("not run: there is no Wine".into()),
-        });
+    let wine = wine.as_ref();
+    let mut step = |name, run: &dyn Fn(&Wine) -> Outcome| {
+        report.step(name, || match wine {
+            Some(wine) => run(wine),
+            None => Err("not run: there is no Wine".into()),
+        })
     };
-    step("library", &["--package", "csi-proxy", "--tests"]);
-    step("api", &["--package", "csi-proxy-api", "--tests"]);
-    step("server", &["--package", "csi-proxy-server", "--tests"]);
-    step("com", &["--package", "csi-proxy-sim", "--test", "com"]);
+    for (name, what) in [
+        ("library", ["--package", "csi-proxy", "--tests"].as_slice()),
+        ("api", &["--package", "csi-proxy-api", "--tests"]),
+        ("server", &["--package", "csi-proxy-server", "--tests"]),
+        ("com", &["--package", "csi-proxy-sim", "--test", "com"]),
+    ] {
+        step(name, &|_| tests(what));
+    }
+    if step("program", &|_| windows::build(Toolchain::find()?)) {
+        step("demo", &demo);
+        step("sanity", &conformance);
+    }
+}
+
+/// The life of a volume, with the library's own client of WMI.
+fn demo(wine: &Wine) -> Outcome {
+    let mut last = String::new();
+    run_watched(
+        wine.command(&[windows::program().into(), "demo".into()])
+            .env("NO_COLOR", "1"),
+        |line| line.clone_into(&mut last),
+    )?;
+    let end = last.find("steps passed").and_then(|end| {
+        let start = last[..end].trim_end().rfind(' ')?;
+        Some(last[start..].trim().to_owned())
+    });
+    end.ok_or_else(|| format!("the demo ended with {last:?}").into())
+}
+
+/// csi-sanity on this side, the plugin under Wine: what it does goes through COM.
+fn conformance(wine: &Wine) -> Outcome {
+    let client = go::csi_sanity()?;
+    sanity::build()?;
+    let plugin = wine.command(&[windows::program().into()]);
+    let logs = target().join("sanity-wine");
+    sanity::specs(&client, plugin, Under::Wine, &logs)
 }
 
 /// Runs tests of the workspace, each program through `cargo xtask wine`.
@@ -41,6 +78,8 @@ fn tests(what: &[&str]) -> Outcome {
     command
         .args(what)
         .arg("--no-fail-fast")
+        // Nobody debugs them there: half the bytes to write and to link.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env(variable, format!("{} wine", runner.display()));
     counted(&mut command)
 }
