@@ -31,7 +31,7 @@ struct Arguments {
 enum Task {
     /// Runs the named parts of the tests, or those that CI runs
     Test {
-        /// The parts to run, in this order [default: linux sanity]
+        /// The parts to run, in this order [default: linux sanity windows wine]
         #[arg(value_enum)]
         parts: Vec<Part>,
     },
@@ -54,18 +54,19 @@ enum Part {
     /// csi-sanity against the node plugin on a simulated node (needs Go, which root gets
     /// from apt where it is missing)
     Sanity,
-    /// The Windows program: lints, release build, what it imports
+    /// The Windows program: lints, release build, what it imports (needs a mingw linker, which
+    /// root gets from apt, and rustup's target or, for root, Debian's packages)
     Windows,
-    /// The tests compiled for Windows, run under Wine
+    /// The tests compiled for Windows, the demo and csi-sanity with the plugin, under Wine
+    /// (needs Wine, which root gets from apt, and Go)
     Wine,
     /// The Go clients of CSI Proxy 1.x against the server, under Wine (needs Go)
     Interop,
 }
 
 impl Part {
-    /// What runs without a name. The others are green only piece by piece so far: they
-    /// join when the connection to Windows is whole.
-    const DEFAULT: [Self; 2] = [Self::Linux, Self::Sanity];
+    /// What runs without a name.
+    const DEFAULT: [Self; 4] = [Self::Linux, Self::Sanity, Self::Windows, Self::Wine];
 
     fn name(self) -> &'static str {
         match self {
