@@ -7,13 +7,12 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::command::{run, run_watched};
 use crate::report::{Outcome, Report};
-use crate::sanity::go::usable_go;
+use crate::sanity::go::build_for_windows;
 use crate::windows::{TARGET, Toolchain, directory};
-use crate::wine::Wine;
+use crate::wine::{Wine, on_windows};
 use crate::{root, target};
 
 /// Runs the part.
@@ -55,20 +54,8 @@ fn program() -> Outcome {
 }
 
 fn client() -> Outcome {
-    go_build(".", &client_path())?;
+    build_for_windows(&sources(), ".", &client_path())?;
     Ok(String::new())
-}
-
-fn go_build(package: &str, to: &Path) -> Result<(), Box<dyn Error>> {
-    let mut go = Command::new(usable_go()?);
-    run(go
-        .args(["build", "-trimpath", "-o"])
-        .arg(to)
-        .arg(package)
-        .current_dir(sources())
-        .env("GOOS", "windows")
-        .env("GOARCH", "amd64")
-        .env("GOTOOLCHAIN", "auto"))
 }
 
 /// Has the clients do one of the things they can with the program, and answers the last line
@@ -105,7 +92,8 @@ pub(crate) fn bench() -> Result<(), Box<dyn Error>> {
         .args(["--release", "--package", "csi-proxy-cli"]))?;
     client()?;
     let published = logs()?.join("csi-proxy-1.x.exe");
-    go_build(
+    build_for_windows(
+        &sources(),
         "github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy",
         &published,
     )?;
@@ -130,12 +118,4 @@ fn logs() -> std::io::Result<PathBuf> {
     let logs = target().join("interop");
     fs::create_dir_all(&logs)?;
     Ok(logs)
-}
-
-/// A path of this machine as programs under Wine see it, where drive Z: is the root.
-fn on_windows(path: &Path) -> Result<String, Box<dyn Error>> {
-    let text = path
-        .to_str()
-        .ok_or("the path of the repository is no UTF-8")?;
-    Ok(format!("Z:{}", text.replace('/', r"\")))
 }

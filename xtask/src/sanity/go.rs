@@ -35,9 +35,22 @@ pub(crate) fn csi_sanity() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// Builds a package for Windows, by the `go.mod` in a directory.
+pub(crate) fn build_for_windows(directory: &Path, package: &str, to: &Path) -> Result<()> {
+    let mut go = Command::new(usable_go()?);
+    run(go
+        .args(["build", "-trimpath", "-o"])
+        .arg(to)
+        .arg(package)
+        .current_dir(directory)
+        .env("GOOS", "windows")
+        .env("GOARCH", "amd64")
+        .env("GOTOOLCHAIN", "auto"))
+}
+
 /// A Go that can build the Go programs of the tests: the one on the PATH, Debian's, or a newer one that
 /// these can fetch.
-pub(crate) fn usable_go() -> Result<PathBuf> {
+fn usable_go() -> Result<PathBuf> {
     let go = PathBuf::from("go");
     if !succeeds(Command::new(&go).arg("version")) {
         install_go()?;

@@ -12,8 +12,7 @@ use std::time::Duration;
 use crate::command::{cargo, output, run};
 use crate::report::{Outcome, Report};
 use crate::{root, target};
-use plugin::Plugin;
-pub(crate) use plugin::Under;
+pub(crate) use plugin::{Plugin, Under};
 
 /// Where the paths of the test lie on the simulated node.
 const MOUNT_DIR: &str = r"C:\var\lib\kubelet\pods\csi-sanity\volumes\mount";
@@ -65,7 +64,8 @@ pub(crate) fn build() -> Outcome {
     Ok(String::new())
 }
 
-fn program() -> PathBuf {
+/// The program for this machine.
+pub(crate) fn program() -> PathBuf {
     target().join("debug").join("csi-proxy")
 }
 
@@ -109,7 +109,8 @@ fn differences(before: &str, after: &str) -> Vec<String> {
     [only(before, after, '-'), only(after, before, '+')].concat()
 }
 
-fn sim(plugin: &Plugin, arguments: &[&str]) -> Command {
+/// `csi-proxy sim` for the node of a plugin.
+pub(crate) fn sim(plugin: &Plugin, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
         .arg("sim")

@@ -1,5 +1,6 @@
 //! The part `wine`: the tests compiled for Windows, run on Linux.
 
+mod dll;
 mod prefix;
 
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use crate::report::{Outcome, Report};
 use crate::sanity::{self, Under, go};
 use crate::target;
 use crate::windows::{self, TARGET, Toolchain};
-pub(crate) use prefix::Wine;
+pub(crate) use prefix::{Wine, on_windows};
 
 /// Runs the part.
 pub(crate) fn run_part(report: &mut Report) {
@@ -34,9 +35,11 @@ pub(crate) fn run_part(report: &mut Report) {
         ("api", &["--package", "csi-proxy-api", "--tests"]),
         ("server", &["--package", "csi-proxy-server", "--tests"]),
         ("com", &["--package", "csi-proxy-sim", "--test", "com"]),
+        ("dll-tests", &["--package", "csi-proxy-sim-com"]),
     ] {
         step(name, &|_| tests(what));
     }
+    step("dll", &|_| dll::check());
     if step("program", &|_| windows::build(Toolchain::find()?)) {
         step("demo", &demo);
         step("sanity", &conformance);

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::command::{output, run, succeeds};
@@ -26,9 +26,14 @@ pub(crate) struct Wine {
 impl Wine {
     /// Finds or installs Wine, and makes the prefix at the first call.
     pub(crate) fn set_up() -> Result<Self, Box<dyn Error>> {
+        Self::set_up_in("wine")
+    }
+
+    /// The same with another prefix, for what would disturb other tests.
+    pub(crate) fn set_up_in(prefix: &str) -> Result<Self, Box<dyn Error>> {
         let wine = Self {
             loader: loader()?,
-            prefix: target().join("wine"),
+            prefix: target().join(prefix),
         };
         let system = wine.prefix.join("drive_c/windows/system32");
         if !wine.prefix.join("system.reg").exists() {
@@ -97,11 +102,19 @@ fn find_loader() -> Option<&'static str> {
     })
 }
 
-fn build_shim(library: &std::path::Path) -> Result<(), Box<dyn Error>> {
+fn build_shim(library: &Path) -> Result<(), Box<dyn Error>> {
     mingw()?;
     run(Command::new("x86_64-w64-mingw32-gcc")
         .args(["-O2", "-Wall", "-Werror", "-shared", "-s", "-o"])
         .arg(library)
         .arg(root().join("xtask/src/wine/bcryptprimitives.c"))
         .arg("-ladvapi32"))
+}
+
+/// A path of this machine as programs under Wine see it, where drive Z: is the root.
+pub(crate) fn on_windows(path: &Path) -> Result<String, Box<dyn Error>> {
+    let text = path
+        .to_str()
+        .ok_or("the path of the repository is no UTF-8")?;
+    Ok(format!("Z:{}", text.replace('/', r"\")))
 }
