@@ -1,5 +1,6 @@
 //! The simulated node that a command runs on, and a process on it.
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +38,27 @@ impl Speed {
 /// A fresh node, as slow as a busy one, whose clock jumps instead of waiting.
 pub(crate) fn for_demo() -> SimNode {
     SimNode::builder().latency(Speed::Busy.latency()).build()
+}
+
+/// Keeps other programs away from the file of a saved node, until the answer is dropped or
+/// this program ends. That is done with a file beside it, since each save replaces the file.
+pub(crate) fn take_for_us(saved: &Path) -> Result<File> {
+    let mut beside = saved.as_os_str().to_owned();
+    beside.push(".lock");
+    let file = saved.display();
+    let lock = File::options().create(true).append(true).open(&beside);
+    let lock =
+        lock.map_err(|error| Failure::from_error(format_args!("--sim-state {file}"), &error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Failure::new(format!(
+            "--sim-state {file}: another program keeps its node there; name another file"
+        ))),
+        Err(TryLockError::Error(error)) => Err(Failure::from_error(
+            format_args!("--sim-state {file} cannot be locked"),
+            &error,
+        )),
+    }
 }
 
 /// The node of `csi-proxy node`: the one that was saved in a file, else the one that a

@@ -75,7 +75,8 @@ pub(crate) struct NodeArgs {
     sim_control: Option<String>,
 
     /// Keeps the simulated node in this file: read at the start if it is there, instead of a
-    /// machine file, and written then and at the end
+    /// machine file, and written then and at the end. FILE.lock beside it keeps other programs
+    /// away meanwhile
     #[arg(long, value_name = "FILE", requires = "simulate")]
     sim_state: Option<PathBuf>,
 
@@ -114,7 +115,10 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode> {
 
 /// Serves on a simulated node of our own.
 fn simulate(args: &NodeArgs, machine: Option<&Path>, runtime: &Runtime) -> Result<()> {
-    let node = machine::for_node(machine, args.sim_state.as_deref(), args.sim_speed)?;
+    let saved = args.sim_state.as_deref();
+    // Held as long as the node lives: the end of one would overwrite what the other has saved.
+    let _ours = saved.map(machine::take_for_us).transpose()?;
+    let node = machine::for_node(machine, saved, args.sim_speed)?;
     let save = || match &args.sim_state {
         None => Ok(()),
         Some(path) => node

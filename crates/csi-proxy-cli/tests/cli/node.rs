@@ -247,3 +247,25 @@ fn log_lines_are_json_when_asked() {
     }
     assert!(told.contains("SIGTERM"), "{told}");
 }
+
+#[test]
+fn a_file_in_which_another_program_keeps_its_node_is_refused() {
+    let directory = Directory::new("shared");
+    let file = directory.join("node.json").display().to_string();
+    let keep = format!("--sim-state={file}");
+    let first = Node::start(&directory, &[&keep]);
+    let output = run(&[
+        "node",
+        "--driver=local",
+        "--simulate",
+        "--endpoint=tcp://127.0.0.1:0",
+        &keep,
+    ]);
+    let line = failure(&output);
+    for part in ["--sim-state", &file, "another program"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    // However the first one ends, the next one goes on.
+    first.kill();
+    assert_eq!(Node::start(&directory, &[&keep]).terminate().0, Some(0));
+}
