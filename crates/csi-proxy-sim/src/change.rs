@@ -16,7 +16,7 @@ use crate::storage::{self, SimDisk};
 pub enum NodeChange {
     /// A disk is attached.
     AttachDisk(Box<SimDisk>),
-    /// A disk is taken away.
+    /// A disk is taken away, not the one that Windows started from.
     DetachDisk {
         /// Its number.
         number: u32,
@@ -132,19 +132,25 @@ impl NodeChange {
     /// Makes the change.
     pub fn apply(&self, state: &mut State) -> Result<(), NotChanged> {
         match self {
-            Self::AttachDisk(disk) => attach(state, disk),
+            Self::AttachDisk(disk) => attach(state, disk).map(drop),
             Self::DetachDisk { number } => detach(state, *number),
             Self::ReplaceDisk { number, with } => {
-                detach(state, *number)?;
                 let with = SimDisk {
                     number: Some(*number),
                     ..SimDisk::clone(with)
                 };
-                attach(state, &with)
+                let mut replaced = state.clone();
+                detach(&mut replaced, *number)?;
+                attach(&mut replaced, &with)?;
+                *state = replaced;
+                Ok(())
             }
             Self::GrowDisk { number, size } => grow(state, *number, *size),
             Self::SetOffline { number, offline } => {
                 let offline = offline.then_some(1);
+                if offline.is_some() {
+                    removable(state, *number)?;
+                }
                 change_disk(state, *number, |disk| disk.offline = offline)
             }
             Self::SetReadOnly { number, read_only } => {
@@ -208,16 +214,33 @@ fn no_disk(number: u32) -> NotChanged {
     NotChanged(format!("there is no disk {number}"))
 }
 
-fn attach(state: &mut State, disk: &SimDisk) -> Result<(), NotChanged> {
+/// Attaches a disk and answers its number.
+pub(crate) fn attach(state: &mut State, disk: &SimDisk) -> Result<u32, NotChanged> {
     disk.check()
         .map_err(|error| NotChanged(error.to_string()))?;
-    storage::attach(state, disk);
-    Ok(())
+    let taken = |letter: &char| state.storage.drive(*letter).is_some();
+    if let Some(letter) = disk.drive_letters().find(taken) {
+        return Err(NotChanged(format!("there is a drive {letter}: already")));
+    }
+    let id = storage::attach(state, disk);
+    let attached = state.storage.disks.get(&id);
+    Ok(attached.map_or(u32::MAX, |disk| disk.number))
+}
+
+/// A disk that may go. Without the one that it started from Windows does not run on.
+fn removable(state: &State, number: u32) -> Result<storage::DiskId, NotChanged> {
+    let found = state.storage.disk_by_number(number);
+    let (id, disk) = found.ok_or_else(|| no_disk(number))?;
+    match disk.boot {
+        true => Err(NotChanged(format!(
+            "disk {number} is the one that Windows started from and runs on; expected another one"
+        ))),
+        false => Ok(id),
+    }
 }
 
 fn detach(state: &mut State, number: u32) -> Result<(), NotChanged> {
-    let found = state.storage.disk_by_number(number);
-    let (id, _) = found.ok_or_else(|| no_disk(number))?;
+    let id = removable(state, number)?;
     storage::detach(state, id);
     Ok(())
 }
@@ -317,6 +340,38 @@ mod tests {
             let example = format!(r#"{{"{name}": "#);
             assert!(documentation.contains(&example), "{name}");
         }
+    }
+
+    #[test]
+    fn the_disk_that_windows_runs_on_stays_and_a_drive_has_one_volume() {
+        let mut state = SimNode::builder()
+            .disk(SimDisk::raw(1 << 30))
+            .build()
+            .snapshot();
+        let before = state.clone();
+        let disk = r#"{"size": 1073741824, "style": "gpt", "partitions":
+            [{"content": "ntfs", "drive_letter": "C"}]}"#;
+        for (text, told) in [
+            (r#"{"detach_disk": {"number": 0}}"#.to_owned(), "disk 0"),
+            (
+                r#"{"set_offline": {"number": 0, "offline": true}}"#.to_owned(),
+                "disk 0",
+            ),
+            (
+                r#"{"replace_disk": {"number": 0, "with": {"size": 512}}}"#.to_owned(),
+                "disk 0",
+            ),
+            (format!(r#"{{"attach_disk": {disk}}}"#), "drive C:"),
+            (
+                format!(r#"{{"replace_disk": {{"number": 1, "with": {disk}}}}}"#),
+                "drive C:",
+            ),
+        ] {
+            let error = apply(&mut state, &text).unwrap_err();
+            assert!(error.to_string().contains(told), "{text}: {error}");
+            assert_eq!(state, before, "{text}");
+        }
+        apply(&mut state, r#"{"detach_disk": {"number": 1}}"#).unwrap();
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Machine files: a node described in TOML.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -116,26 +118,7 @@ impl Machine {
     pub fn parse(text: &str) -> Result<Self, MachineError> {
         let machine: Self =
             toml::from_str(text).map_err(|error| MachineError::Format(Box::new(error)))?;
-        let wrong = |field: &str, (part, reason): (String, String)| MachineError::Value {
-            field: match part.as_str() {
-                "" => field.to_owned(),
-                part => format!("{field}.{part}"),
-            },
-            reason,
-        };
-        for (index, disk) in machine.disks.iter().enumerate() {
-            let field = format!("disks[{index}]");
-            disk.check().map_err(|error| wrong(&field, error.parts()))?;
-        }
-        for (name, target) in &machine.iscsi {
-            for (index, disk) in target.luns.iter().enumerate() {
-                let field = format!("iscsi.{name:?}.luns[{index}]");
-                disk.check().map_err(|error| wrong(&field, error.parts()))?;
-            }
-        }
-        let system = system_disk(machine.system_disk_size);
-        let checked = system.check();
-        checked.map_err(|error| wrong("system_disk_size", (String::new(), error.to_string())))?;
+        machine.check()?;
         Ok(machine)
     }
 
@@ -294,6 +277,28 @@ mod tests {
             ),
             ("[[files]]\npath = 'Q:\\x'", &["files[0].path"]),
             ("system_disk_size = 512", &["system_disk_size"]),
+            ("clock_scale = 0", &["clock_scale", "1 or more"]),
+            (
+                "[[disks]]\nsize = \"1 GiB\"\nstyle = \"gpt\"\n[[disks.partitions]]\n\
+                 content = \"ntfs\"\ndrive_letter = \"C\"",
+                &["disks[0].partitions[0].drive_letter", "already"],
+            ),
+            (
+                "[[iscsi.t.luns]]\nsize = \"1 GiB\"\nstyle = \"gpt\"\n\
+                 [[iscsi.t.luns.partitions]]\ncontent = \"ntfs\"\ndrive_letter = \"C\"",
+                &["iscsi.\"t\".luns[0].partitions[0].drive_letter", "already"],
+            ),
+            ("[smb.\"\"]", &["smb.\"\"", "expected a name"]),
+            (
+                "[smb.s.shares.\" \"]\nsize = 512",
+                &["smb.\"s\".shares.\" \""],
+            ),
+            (
+                "[smb.s.accounts]\n\"\" = \"x\"",
+                &["smb.\"s\".accounts.\"\""],
+            ),
+            ("[smb.a]\n[smb.A]", &["smb.\"a\"", "upper and lower case"]),
+            ("[iscsi.\"\"]", &["iscsi.\"\"", "expected a name"]),
         ] {
             let shown = error(text);
             for part in parts {

@@ -92,7 +92,7 @@ enum Verb {
   csi-proxy sim attach-disk 10GiB --serial vol0123
   csi-proxy sim attach-disk 10GiB --kind ntfs --offline")]
     AttachDisk(DiskArgs),
-    /// Takes a disk away, as a cloud does
+    /// Takes a disk away, as a cloud does; not the one that Windows started from
     #[command(after_help = "Example:\n  csi-proxy sim detach-disk 1")]
     DetachDisk {
         /// The disk's number

@@ -238,3 +238,15 @@ fn a_path_that_is_none_is_refused() {
     let output = node.sim(&["read", r"\\server\share"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn the_disk_that_windows_runs_on_is_not_taken_away() {
+    let node = Served::new();
+    let before = node.node.snapshot();
+    let line = failure(&node.sim(&["detach-disk", "0"]));
+    assert!(
+        line.contains("disk 0") && line.contains("Windows"),
+        "{line}"
+    );
+    assert!(node.node.snapshot() == before);
+}

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Kind, Outcome, PortCall, Request};
-use crate::change::NodeChange;
+use crate::change::{NodeChange, attach};
 use crate::node::SimNode;
 use crate::ports::Ports;
 use crate::process::{Process, ProcessId};
@@ -75,8 +75,8 @@ fn plain(node: &SimNode, request: Request) -> Result<Value, String> {
         },
         Request::Check { path } => to_value(check(node, &path)?),
         Request::AttachDisk(disk) => {
-            disk.check().map_err(|error| error.to_string())?;
-            to_value(node.attach_disk(&disk))
+            let attached = attach(&mut node.model().state, &disk);
+            to_value(attached.map_err(|error| error.to_string())?)
         }
         Request::Fault(fault) => {
             fault.check().map_err(|error| error.to_string())?;

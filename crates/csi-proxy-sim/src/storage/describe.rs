@@ -216,6 +216,12 @@ impl SimDisk {
         self
     }
 
+    /// The letters of the drives on it.
+    pub(crate) fn drive_letters(&self) -> impl Iterator<Item = char> + '_ {
+        let partitions = self.partitions.iter();
+        partitions.filter_map(|partition| partition.drive_letter)
+    }
+
     /// Makes it offline.
     #[must_use]
     pub fn offline(mut self) -> Self {
