@@ -83,8 +83,9 @@ fn a_fault_ends_it_at_the_step_that_met_it_with_exit_code_1() {
 
 #[test]
 fn a_file_that_is_not_as_it_was_written_fails_the_demo() {
-    // The first file that is read is the record of a format, the second the pod's.
-    let change = r#"read_file#2=before:{"make_file":{"path":"C:\\var\\lib\\kubelet\\pods\\demo\\volumes\\kubernetes.io~csi\\demo\\mount\\data.bin","contents":"other"}}"#;
+    // Each of the two stages looks for the volume context, the first for the record of a
+    // format too, and then the pod reads.
+    let change = r#"read_file#4=before:{"make_file":{"path":"C:\\var\\lib\\kubelet\\pods\\demo\\volumes\\kubernetes.io~csi\\demo\\mount\\data.bin","contents":"other"}}"#;
     let output = run(&["demo", "--json", "--fault", change]);
     assert_eq!(output.status.code(), Some(1));
     let lines = json_lines(&stdout(&output));
