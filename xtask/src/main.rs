@@ -39,6 +39,8 @@ enum Task {
     Fuzz(fuzz::FuzzArgs),
     /// Measures the server for CSI Proxy 1.x clients under Wine, beside CSI Proxy 1.x itself
     Bench,
+    /// Measures under Wine how soon the program answers, and what it holds when it is idle
+    Figures,
     /// Runs a Windows program under Wine, in the prefix that the tests use
     Wine {
         /// The program and its arguments
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Task::Figures => wine::figures::exec(),
         Task::Wine { command } => wine::exec(&command),
     }
 }

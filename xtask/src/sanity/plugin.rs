@@ -80,6 +80,11 @@ impl Plugin {
         &self.control
     }
 
+    /// The number of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks the plugin to end, and fails when it does not end well in time.
     pub(crate) fn stop(&mut self, within: Duration) -> Result<()> {
         let signal = match self.under {

@@ -1,6 +1,7 @@
 //! The part `wine`: the tests compiled for Windows, run on Linux.
 
 mod dll;
+pub(crate) mod figures;
 mod prefix;
 
 use std::ffi::OsString;
