@@ -12,16 +12,21 @@ use std::sync::{Arc, Mutex, mpsc};
 use csi_node::driver::{
     AtPath, Driver, NodeExpand, PluginInfo, Publish, Stage, Stats, Unpublish, Unstage,
 };
+use csi_node::local::{LocalConfig, LocalDriver};
 use csi_node::proto::identity_client::IdentityClient;
 use csi_node::proto::node_client::NodeClient;
 use csi_node::proto::volume_capability::access_mode::Mode;
-use csi_node::proto::{GetPluginInfoRequest, NodeGetInfoRequest, ProbeRequest};
+use csi_node::proto::{
+    DeleteVolumeResponse, GetPluginInfoRequest, NodeGetInfoRequest, ProbeRequest,
+};
 use csi_node::{Endpoint, Plugin, Server};
 use csi_proxy::clock::Deadline;
-use csi_proxy::{Host, Result};
+use csi_proxy::{Host, HostPath, Result};
 use csi_proxy_sim::SimNode;
 use tokio::sync::oneshot;
 use tonic::transport::Channel;
+use tonic::{Code, Request};
+use tonic_prost::ProstCodec;
 
 /// A driver whose stage waits until the test lets it go on.
 struct Held {
@@ -147,6 +152,45 @@ async fn the_services_answer_at_both_kinds_of_endpoint() {
     }
     assert!(!directory.join("csi.sock").exists());
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// A request with bytes where CSI has text.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Bytes {
+    #[prost(bytes = "vec", tag = "1")]
+    volume_id: Vec<u8>,
+}
+
+#[tokio::test]
+async fn c12_bytes_that_are_no_text_are_refused_by_the_decoder_which_names_the_field() {
+    let node = SimNode::builder().build();
+    let pool = HostPath::from_kubelet(r"C:\pool").unwrap();
+    let config = LocalConfig::new(pool, "node-1");
+    let driver = LocalDriver::new(node.process().host(), config).unwrap();
+    let endpoint = "tcp://127.0.0.1:0".parse().unwrap();
+    let (bound, end, served) = serve(&endpoint, Plugin::new(driver)).await;
+    let mut client = tonic::client::Grpc::new(connect(&bound).await);
+    let before = node.snapshot();
+    // Latin-1, half a character, a lone surrogate, and text that is none for a volume.
+    for (bytes, code) in [
+        (&b"v\xe9"[..], Code::Internal),
+        (b"v\xc3", Code::Internal),
+        (b"v\xed\xa0\x80", Code::Internal),
+        (b"v\n", Code::InvalidArgument),
+    ] {
+        client.ready().await.unwrap();
+        let request = Request::new(Bytes {
+            volume_id: bytes.to_vec(),
+        });
+        let method = "/csi.v1.Controller/DeleteVolume".parse().unwrap();
+        let codec = ProstCodec::<Bytes, DeleteVolumeResponse>::default();
+        let error = client.unary(request, method, codec).await.unwrap_err();
+        assert_eq!(error.code(), code, "{error:?}");
+        assert!(error.message().contains("volume_id"), "{error:?}");
+    }
+    assert!(node.snapshot() == before);
+    end.send(()).unwrap();
+    served.await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -129,6 +129,19 @@ fn another_file_system_context_or_parameter_is_not_confirmed() {
 }
 
 #[test]
+fn the_storage_class_of_the_documentation_makes_a_volume() {
+    let text = include_str!("../../../docs/driver-local.md");
+    let (_, class) = text.split_once("\nparameters:\n").unwrap();
+    let lines = class.lines().map_while(|line| line.strip_prefix("  "));
+    let parameters: Vec<_> = lines
+        .map(|line| line.split_once(": ").unwrap())
+        .map(|(key, value)| (key, value.trim_matches('"')))
+        .collect();
+    assert_eq!(parameters.len(), 3);
+    made_with(&parameters).stage("v").unwrap();
+}
+
+#[test]
 fn a_volume_for_which_no_file_system_was_named_is_an_ntfs_volume() {
     for parameters in [&[][..], &[("label", "data")]] {
         let rig = made_with(parameters);
