@@ -71,7 +71,7 @@ enum Asked {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows the life of a volume, over gRPC, on a simulated node
+    /// Shows the life of a volume, over gRPC, on a simulated node or on this machine
     ///
     /// A line per step: its time here, its time on the simulated node, which answers as slowly
     /// as a busy real one (from published figures), and its calls to WMI and to the operating

@@ -11,6 +11,7 @@ use csi_proxy::{Host, HostPath};
 use super::guard::Guard;
 use crate::failure::{Failure, Result};
 use crate::life::join;
+use crate::meter::Meter;
 
 /// The folder's name below the temporary directory. It is always the same, so that a run finds
 /// what one that was killed has left.
@@ -29,7 +30,7 @@ const POLL: Duration = Duration::from_millis(250);
 const NOT_FOUND: [SystemCode; 2] = [SystemCode::Win32(2), SystemCode::Win32(3)];
 
 /// The folder, while this run has it. Whatever ends the run, it is cleared.
-pub(super) struct Area {
+pub(crate) struct Area {
     pub(super) host: Host,
     pub(super) guard: Arc<Guard>,
     pub(super) folder: HostPath,
@@ -38,7 +39,7 @@ pub(super) struct Area {
 
 impl Area {
     /// The folder on a node. Nothing is touched yet.
-    pub(super) fn new(node: Host, folder: HostPath) -> Self {
+    pub(crate) fn new(node: Host, folder: HostPath) -> Self {
         let guard = Arc::new(Guard::new(node, folder.clone()));
         let ports = Arc::new(Carried(Shared(guard.clone())));
         Self {
@@ -49,8 +50,23 @@ impl Area {
         }
     }
 
+    /// The node, as far as the folder's holder may use it.
+    pub(crate) fn host(&self) -> Host {
+        self.host.clone()
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &HostPath {
+        &self.folder
+    }
+
+    /// What counts the calls of [`Area::host`].
+    pub(crate) fn meter(&self) -> &dyn Meter {
+        &*self.guard
+    }
+
     /// Takes the folder, clears what an earlier run has left there, and makes it anew.
-    pub(super) fn claim(&mut self) -> Result<String> {
+    pub(crate) fn claim(&mut self) -> Result<String> {
         let deadline = self.deadline();
         let name = format!("selftest:{}", self.folder).to_lowercase();
         let lock = self.host.os().try_lock(&LockName(name), deadline);
@@ -145,7 +161,7 @@ impl Area {
     }
 
     /// Clears the folder and gives it back.
-    pub(super) fn end(&mut self) -> Result<()> {
+    pub(crate) fn end(&mut self) -> Result<()> {
         let cleared = self.clear();
         self.give_back();
         cleared

@@ -31,7 +31,7 @@ use crate::record::{Of, Recording};
 use crate::report::{Form, Report};
 use crate::shutdown::Shutdown;
 use crate::{demo, host, machine, path};
-use area::Area;
+pub(crate) use area::Area;
 use suite::{Interrupt, Suite};
 
 /// How long a call of the library may take; a format has a limit of its own.
@@ -148,6 +148,11 @@ fn intention(args: &SelftestArgs, folder: &HostPath) -> String {
          mount and grow them, and remove all of it again. It changes no disk that it has not \
          made.\n\nRun it with --yes. On Windows it needs an administrator."
     )
+}
+
+/// The folder on this machine.
+pub(crate) fn folder_here() -> Result<HostPath> {
+    join(&temporary_directory()?, &[area::NAME])
 }
 
 /// The folder on the node.

@@ -170,3 +170,22 @@ fn a_fault_that_never_happens_fails_the_demo() {
     assert_eq!(summary["ok"], false);
     assert_eq!(summary["faults_left"].as_array().map(Vec::len), Some(1));
 }
+
+#[cfg(not(windows))]
+#[test]
+fn this_machine_is_refused_where_it_is_no_windows_node() {
+    let output = run(&["demo", "--host", "local"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.contains("no Windows node"), "{text}");
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn this_machine_gets_no_faults() {
+    let fault = ["--fault", "create_link=win32:5"];
+    let output = run(&[&["demo", "--host", "local"], &fault[..]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.contains("--fault"), "{text}");
+}
