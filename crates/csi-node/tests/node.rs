@@ -699,6 +699,10 @@ fn a_volume_whose_call_was_given_up_stays_locked_until_that_call_ends() {
     // The work has 15 minutes.
     let error = rig.stage("v").unwrap_err();
     assert_eq!(error.code(), Code::DeadlineExceeded, "{error:?}");
+    // Its caller may hear of that before the work itself does; a retry joins the work then.
+    let retried = rig.stage("v").unwrap_err();
+    let ended = [Code::DeadlineExceeded, Code::Aborted];
+    assert!(ended.contains(&retried.code()), "{retried:?}");
     // The plugin itself is kept away, and so is another one, on the disk and on the file.
     let other = Rig::on(rig.node.clone());
     for rig in [&rig, &other] {
@@ -709,7 +713,8 @@ fn a_volume_whose_call_was_given_up_stays_locked_until_that_call_ends() {
             rig.delete("v"),
             rig.grow("v", 2 * GIB).map(drop),
         ] {
-            assert_eq!(answer.unwrap_err().code(), Code::Aborted);
+            let status = answer.unwrap_err();
+            assert_eq!(status.code(), Code::Aborted, "{status:?}");
         }
     }
     use csi_proxy::clock::Clock as _;
