@@ -53,6 +53,17 @@ fn format_begun(rig: &Rig) {
     }
 }
 
+/// A plugin at second 50 that has taken the place of one whose format still runs.
+fn restarted_while_formatting() -> Rig {
+    let mut rig = slow();
+    let at_0 = stage_now(&rig);
+    format_begun(&rig);
+    until(&rig, 50);
+    rig.restart_at_once();
+    at_0.abort();
+    rig
+}
+
 fn code(rig: &Rig, answer: JoinHandle<Result<(), Status>>) -> Code {
     let answer = rig.runtime.block_on(answer).unwrap();
     answer.err().map_or(Code::Ok, |status| status.code())
@@ -83,12 +94,7 @@ fn c07_the_slow_format_is_joined_by_the_retries() {
 
 #[test]
 fn c07_a_restarted_plugin_does_not_format_while_the_first_format_runs() {
-    let mut rig = slow();
-    let at_0 = stage_now(&rig);
-    format_begun(&rig);
-    until(&rig, 50);
-    rig.restart_at_once();
-    at_0.abort();
+    let rig = restarted_while_formatting();
     for second in [60, 100, 140] {
         until(&rig, second);
         let answer = stage_now(&rig);
@@ -110,12 +116,7 @@ fn c07_a_restarted_plugin_does_not_format_while_the_first_format_runs() {
 
 #[test]
 fn c07_a_restarted_plugin_does_not_cut_a_format_off() {
-    let mut rig = slow();
-    let at_0 = stage_now(&rig);
-    format_begun(&rig);
-    until(&rig, 50);
-    rig.restart_at_once();
-    at_0.abort();
+    let rig = restarted_while_formatting();
     for second in [60, 140] {
         until(&rig, second);
         let error = rig.unstage("v").unwrap_err();
@@ -143,6 +144,25 @@ fn c07_a_restarted_plugin_does_not_cut_a_format_off() {
     assert_eq!(code(&rig, answer), Code::Ok);
     assert_eq!(rig.node.counts().of(FORMAT), formats);
     rig.unstage("v").unwrap();
+    rig.delete("v").unwrap();
+}
+
+#[test]
+fn c07_what_a_gone_volume_left_at_the_path_does_not_cut_a_format_off() {
+    let rig = restarted_while_formatting();
+    let gone = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\";
+    let volume = csi_proxy::VolumeId::new(gone).unwrap();
+    rig.node.change(|state| {
+        let mount_point = csi_proxy::os::Reparse::MountPoint { volume };
+        state.put_link(STAGING, mount_point).unwrap();
+    });
+    let error = rig.unstage("v").unwrap_err();
+    assert_eq!(error.code(), Code::Aborted, "{error:?}");
+    assert!(rig.exists(STAGING));
+    assert_eq!(rig.node.snapshot().storage.jobs.len(), 1);
+    until(&rig, 160);
+    rig.unstage("v").unwrap();
+    assert!(!rig.exists(STAGING));
     rig.delete("v").unwrap();
 }
 

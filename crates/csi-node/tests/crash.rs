@@ -1,6 +1,6 @@
 //! The process crashes, or the node reboots, at every single port call of every operation.
 //! A new plugin repeats the call: it ends in the right state, nothing leaks, and the files
-//! on the volume keep their contents.
+//! on the volume keep their contents. All of it also with the kubelet's files over a link.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -251,12 +251,24 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// A fresh node, as all of its kind are.
+type Fresh = fn() -> Rig;
+
 #[test]
 fn an_operation_cut_off_at_any_call_is_completed_by_the_next_plugin() {
+    cut_off_all(Rig::new);
+}
+
+#[test]
+fn an_operation_on_paths_over_a_link_is_completed_by_the_next_plugin() {
+    cut_off_all(Rig::over_link);
+}
+
+fn cut_off_all(fresh: Fresh) {
     let cut_points: u64 = std::thread::scope(|scope| {
         let threads: Vec<_> = CASES
             .iter()
-            .map(|case| scope.spawn(|| everywhere(case)))
+            .map(|case| scope.spawn(move || everywhere(case, fresh)))
             .collect();
         threads
             .into_iter()
@@ -267,13 +279,13 @@ fn an_operation_cut_off_at_any_call_is_completed_by_the_next_plugin() {
 }
 
 /// Cuts an operation off in each way at each of its calls, and counts.
-fn everywhere(case: &Case) -> u64 {
-    let calls = calls_of(case);
+fn everywhere(case: &Case, fresh: Fresh) -> u64 {
+    let calls = calls_of(case, fresh);
     assert!(calls >= 2, "{}: {calls} calls", case.name);
     for call in 1..=calls {
         for (cut, reboot, how) in CUTS {
             let name = format!("{} at call {call} of {calls}: {cut}", case.name);
-            cut_off(&name, case, how(Fault::at_call(call)), reboot);
+            cut_off(&name, case, fresh, how(Fault::at_call(call)), reboot);
         }
     }
     let reboots = calls * CUTS.iter().filter(|(_, reboot, _)| *reboot).count() as u64;
@@ -287,22 +299,26 @@ fn everywhere(case: &Case) -> u64 {
 }
 
 /// The number of port calls of the operation, without faults.
-fn calls_of(case: &Case) -> u64 {
-    let rig = begin(case);
+fn calls_of(case: &Case, fresh: Fresh) -> u64 {
+    let rig = begin(case, fresh);
     rig.node.reset_counts();
     (case.act)(&rig).unwrap();
     let calls = rig.node.counts().total();
     (case.done)(&rig);
-    end(case, &rig);
+    end(case, &rig, &fresh());
     calls
 }
 
-fn cut_off(name: &str, case: &Case, fault: Fault, reboot: bool) {
-    let mut rig = begin(case);
+fn cut_off(name: &str, case: &Case, fresh: Fresh, fault: Fault, reboot: bool) {
+    let mut rig = begin(case, fresh);
     rig.node.inject(fault);
     // A crash right after the last call may come too late to be noticed, but it comes.
     let _ = (case.act)(&rig);
-    assert_eq!(rig.node.show_faults(), [""; 0], "{name}: it was not cut off");
+    assert_eq!(
+        rig.node.show_faults(),
+        [""; 0],
+        "{name}: it was not cut off"
+    );
     rig.restart();
     if reboot {
         for step in case.after_reboot {
@@ -311,11 +327,11 @@ fn cut_off(name: &str, case: &Case, fault: Fault, reboot: bool) {
     }
     (case.act)(&rig).unwrap_or_else(|status| panic!("{name}: {status:?}"));
     (case.done)(&rig);
-    end(case, &rig);
+    end(case, &rig, &fresh());
 }
 
-fn begin(case: &Case) -> Rig {
-    let rig = Rig::new();
+fn begin(case: &Case, fresh: Fresh) -> Rig {
+    let rig = fresh();
     for step in case.before {
         step(&rig).unwrap();
     }
@@ -323,13 +339,12 @@ fn begin(case: &Case) -> Rig {
 }
 
 /// Takes the volume away; then the node is as it was before there was one.
-fn end(case: &Case, rig: &Rig) {
+fn end(case: &Case, rig: &Rig, fresh: &Rig) {
     for step in case.end {
         step(rig).unwrap();
     }
     is_gone(rig);
     assert!(rig.tree(parent(TARGET)).is_empty());
-    let fresh = Rig::new();
     assert_eq!(rig.disks(), fresh.disks());
     assert_eq!(rig.locks(), 0);
     let below = parent(parent(STAGING));

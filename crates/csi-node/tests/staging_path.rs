@@ -1,4 +1,4 @@
-//! C11: what may stand at a staging path, and what stage and unstage make of it.
+//! C09 and C11: what may stand at a staging path, and what stage and unstage make of it.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -323,4 +323,82 @@ fn c11_a_path_that_can_be_read_again_is_staged() {
     assert!(status.message().contains("access is denied"), "{status:?}");
     change_access(&rig, false);
     rig.stage("v").unwrap();
+}
+
+/// What is left of a stage whose directory somebody removed: the mount manager keeps the
+/// path, and nothing stands there.
+#[test]
+fn c09_a_left_over_mount_entry_is_not_a_stage() {
+    for reboot in [false, true] {
+        for round in 1..=2 {
+            let name = format!("rebooted: {reboot}, round {round}");
+            let mut rig = Rig::new();
+            rig.create("v", GIB).unwrap();
+            for _ in 0..round {
+                rig.stage_with(stage("v", OTHER, Mode::SingleNodeWriter))
+                    .unwrap_or_else(|status| panic!("{name}: {status:?}"));
+                if reboot {
+                    rig.node.reboot();
+                    rig.restart_at_once();
+                }
+                let path = OTHER.to_owned();
+                change(&rig, NodeChange::Remove { path });
+            }
+            rig.stage("v")
+                .unwrap_or_else(|status| panic!("{name}: {status:?}"));
+            rig.publish("v").unwrap();
+            rig.unpublish("v").unwrap();
+            rig.unstage("v").unwrap();
+            assert!(!rig.exists(STAGING), "{name}");
+            assert!(!is_attached(&rig), "{name}");
+            rig.delete("v").unwrap();
+        }
+    }
+}
+
+#[test]
+fn c09_fifty_stages_at_new_paths_leave_no_mount_entries() {
+    let rig = Rig::new();
+    rig.create("v", GIB).unwrap();
+    rig.stage_with(stage("v", OTHER, Mode::SingleNodeWriter))
+        .unwrap();
+    let path_of_other = OTHER.to_owned();
+    change(
+        &rig,
+        NodeChange::Remove {
+            path: path_of_other,
+        },
+    );
+    for round in 0..50 {
+        let at = format!(r"C:\stages\{round}");
+        rig.stage_with(stage("v", &at, Mode::SingleNodeWriter))
+            .unwrap();
+        let host = rig.host();
+        let os = host.os();
+        let volume = os.mounted_volume(&At::path(&path(&at)), Deadline::Never);
+        let mounts = os.mount_points_of(&volume.unwrap(), Deadline::Never);
+        let expected = [format!(r"{OTHER}\"), format!(r"{at}\")];
+        assert_eq!(mounts.unwrap(), expected);
+        rig.unstage_at("v", &at).unwrap();
+        assert!(!is_attached(&rig), "{at}");
+    }
+}
+
+#[test]
+fn c09_a_mount_entry_at_which_another_volume_stands_is_not_a_stage() {
+    let rig = Rig::new();
+    rig.create("v", GIB).unwrap();
+    rig.stage_with(stage("v", r"C:\left\over", Mode::SingleNodeWriter))
+        .unwrap();
+    stage_other(&rig);
+    let os = rig.host();
+    let volume = os
+        .os()
+        .mounted_volume(&At::path(&path(OTHER)), Deadline::Never)
+        .unwrap();
+    put_link(&rig, r"C:\left\over", Reparse::MountPoint { volume });
+    rig.stage("v").unwrap();
+    rig.unstage("v").unwrap();
+    assert!(!is_attached(&rig));
+    rig.stats("other", OTHER).unwrap();
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use csi_proxy::disk::DiskInfo;
-use csi_proxy::os::{At, AttachVirtualDisk, VolumeInformation};
+use csi_proxy::os::{At, AttachVirtualDisk, Reparse, VolumeInformation};
 use csi_proxy::{DevicePath, DiskNumber, Error, ErrorKind, HostPath, Result, VolumeId};
 
 use super::pool::Pool;
@@ -221,29 +221,35 @@ impl Pool<'_> {
         information.map_err(|error| self.failed(path, error))
     }
 
-    /// A directory other than `path` at which the attached volume is mounted.
-    pub(super) fn mounted_elsewhere(
-        &self,
-        volume_id: &str,
-        path: &HostPath,
-    ) -> Result<Option<HostPath>> {
-        let Some(disk) = self.attached_disk(volume_id)? else {
-            return Ok(None);
-        };
+    /// A directory at which a Windows volume on a disk is mounted, if there is one.
+    ///
+    /// Windows' list of them is no proof: a path stays on it when its directory goes in
+    /// another way than by the functions for mount points. So only an entry counts at which
+    /// the mount point stands. And no entry is compared with the path of a request: each may
+    /// spell the same directory in its own way, over a link or with 8.3 names.
+    pub(super) fn mount_point(&self, disk: DiskNumber) -> Result<Option<HostPath>> {
         for volume in self.host.volume().list_on_disk(disk, None, self.deadline)? {
-            let mounts = self.host.os().mount_points_of(&volume, self.deadline);
-            let mounts = mounts.map_err(|e| Error::from_port(self.operation, &volume, e))?;
-            let mounts = mounts
+            let paths = self.host.os().mount_points_of(&volume, self.deadline);
+            let paths = paths.map_err(|e| Error::from_port(self.operation, &volume, e))?;
+            let paths = paths
                 .iter()
                 .filter_map(|text| HostPath::from_kubelet(text).ok());
-            let other = mounts
-                .filter(|mount| mount.file_name().is_some())
-                .find(|mount| !mount.same_as(path));
-            if other.is_some() {
-                return Ok(other);
+            // A drive's letter is not what a stage gives.
+            for path in paths.filter(|path| path.file_name().is_some()) {
+                if self.is_mount_point_of(&volume, &path)? {
+                    return Ok(Some(path));
+                }
             }
         }
         Ok(None)
+    }
+
+    /// Whether the reparse point of this Windows volume stands at a path.
+    fn is_mount_point_of(&self, volume: &VolumeId, path: &HostPath) -> Result<bool> {
+        let stat = self.host.os().stat(&At::path(path), self.deadline);
+        let stat = none_if_missing(stat.map_err(|error| self.failed(path, error)))?;
+        let reparse = stat.and_then(|stat| stat.reparse);
+        Ok(matches!(reparse, Some(Reparse::MountPoint { volume: found }) if found == *volume))
     }
 
     /// Whether a Windows volume lies on the disk of this volume's file.

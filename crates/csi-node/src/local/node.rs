@@ -107,23 +107,31 @@ impl Driver for LocalDriver {
         }
         pool.locked(volume_id, || {
             let found = pool.found_at(volume_id, staging_path)?;
-            let attached = pool.attached_disk(volume_id)?.is_some();
-            let to_detach = attached && pool.mounted_elsewhere(volume_id, staging_path)?.is_none();
-            let (ours, volume) = match &found {
-                Found::Volume(volume) => (true, Some(volume)),
-                Found::NoVolume => (to_detach, None),
-                Found::SomethingElse => (false, None),
+            let disk = pool.attached_disk(volume_id)?;
+            let is_unmounted = || match disk {
+                Some(disk) => Ok(pool.mount_point(disk)?.is_none()),
+                None => Ok(false),
+            };
+            let unmounted = match &found {
+                // Mounted here; whether elsewhere too is asked when it is taken away.
+                Found::Volume(volume) if pool.disk_of(volume)?.is_some() => false,
+                _ => is_unmounted()?,
             };
             // What is mounted is not being formatted.
-            if to_detach && volume.is_none() {
+            if unmounted {
                 pool.check_not_formatting(volume_id)?;
             }
+            let (ours, volume) = match &found {
+                Found::Volume(volume) => (true, Some(volume)),
+                Found::NoVolume => (unmounted, None),
+                Found::SomethingElse => (false, None),
+            };
             if ours && !pool.is_in_a_volume(staging_path)? {
                 self.host
                     .staging()
                     .unstage(staging_path, volume, deadline)?;
             }
-            match to_detach {
+            match unmounted || is_unmounted()? {
                 true => pool.detach(volume_id),
                 false => Ok(()),
             }
@@ -247,7 +255,9 @@ fn prepare_attached(
             None => Ok(()),
         };
     }
-    if let Some(other) = pool.mounted_elsewhere(volume_id, staging_path)? {
+    if let Some(disk) = pool.attached_disk(volume_id)?
+        && let Some(other) = pool.mount_point(disk)?
+    {
         let detail = format!("is staged at {other}; unstage it there first");
         return Err(pool.error(ErrorKind::FailedPrecondition, volume_id, detail));
     }

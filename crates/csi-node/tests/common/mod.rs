@@ -19,6 +19,7 @@ use csi_proxy::cim::{Namespace, Query};
 use csi_proxy::clock::Deadline;
 use csi_proxy::os::{At, Bytes, ReadFile, Reparse, WriteFile};
 use csi_proxy::{Host, HostPath};
+use csi_proxy_sim::storage::{Content, SimDisk, SimPartition};
 use csi_proxy_sim::{Process, SimNode, State};
 use tokio::runtime::Runtime;
 use tonic::{Request, Status};
@@ -49,6 +50,20 @@ impl Rig {
 
     pub(crate) fn on(node: SimNode) -> Self {
         Self::with(node, config())
+    }
+
+    /// On a node whose kubelet keeps its files on another drive, with a link in their place:
+    /// Windows knows all its paths by other names.
+    pub(crate) fn over_link() -> Self {
+        let files = SimPartition::of(Content::Ntfs).drive_letter('D');
+        let disk = SimDisk::gpt(64 << 30).partition(files);
+        let target = r"D:\kubelet".to_owned();
+        let node = SimNode::builder().disk(disk).with(|state| {
+            state.put_directory(&target).unwrap();
+            let link = Reparse::SymbolicLink { target };
+            state.put_link(r"C:\var\lib\kubelet", link).unwrap();
+        });
+        Self::on(node.build())
     }
 
     pub(crate) fn with(node: SimNode, config: LocalConfig) -> Self {
