@@ -53,7 +53,7 @@ impl Driver for LocalDriver {
         let volume_id = &request.volume_id;
         let given = Parameters::read_context(pool.operation, &request.volume_context)?;
         given.format(pool.operation, &request.capability)?;
-        pool.check_path("staging_target_path", &request.staging_path)?;
+        pool.check_new_path("staging_target_path", &request.staging_path)?;
         pool.locked(volume_id, || {
             self.make_directories(&pool)?;
             let attached_before = pool.info(volume_id)?.attached;
@@ -126,7 +126,7 @@ impl Driver for LocalDriver {
                 Found::NoVolume => (unmounted, None),
                 Found::SomethingElse => (false, None),
             };
-            if ours && !pool.is_in_a_volume(staging_path)? {
+            if ours && pool.volume_around(staging_path)?.is_none() {
                 self.host
                     .staging()
                     .unstage(staging_path, volume, deadline)?;
@@ -142,7 +142,7 @@ impl Driver for LocalDriver {
     fn publish(&self, request: &Publish, deadline: Deadline) -> Result<()> {
         let pool = self.pool("local publish", deadline);
         let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
-        pool.check_path("target_path", &request.target_path)?;
+        pool.check_new_path("target_path", &request.target_path)?;
         pool.locked(volume_id, || {
             pool.info(volume_id)?;
             if !pool.is_mounted_at(volume_id, staging_path)? {
