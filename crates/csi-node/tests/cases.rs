@@ -10,7 +10,7 @@ use common::{GIB, Rig, STAGING, TARGET, config, parent, publish, stage, within};
 use csi_node::proto::node_server::Node as _;
 use csi_node::proto::volume_capability::access_mode::Mode;
 use csi_proxy::clock::Clock as _;
-use csi_proxy_sim::{Latency, SimClock, SimNode};
+use csi_proxy_sim::{Latency, NodeChange, SimClock, SimNode};
 use tokio::task::JoinHandle;
 use tonic::{Code, Status};
 
@@ -247,4 +247,39 @@ fn c12_a_volume_id_changes_no_query() {
     rig.stage(&odd.volume_id).unwrap();
     rig.unstage(&odd.volume_id).unwrap();
     rig.delete(&odd.volume_id).unwrap();
+}
+
+/// Sets the read-only flag of the volume's disk, as somebody does who should not.
+fn flag_read_only(rig: &Rig) {
+    let change = NodeChange::SetReadOnly {
+        number: 1,
+        read_only: true,
+    };
+    rig.node.change(|state| change.apply(state).unwrap());
+}
+
+#[test]
+fn c06_a_flag_that_is_set_while_the_volume_is_staged_goes_with_the_next_stage() {
+    let rig = Rig::new();
+    rig.create("v", GIB).unwrap();
+    rig.stage("v").unwrap();
+    flag_read_only(&rig);
+    rig.stage("v").unwrap();
+    rig.publish("v").unwrap();
+    rig.write(&format!(r"{TARGET}\file"), "written");
+    assert_eq!(rig.read(&format!(r"{STAGING}\file")), "written");
+}
+
+#[test]
+fn c06_a_volume_that_is_staged_for_reading_is_not_made_writable() {
+    let rig = Rig::new();
+    rig.create("v", GIB).unwrap();
+    rig.stage("v").unwrap();
+    rig.unstage("v").unwrap();
+    rig.stage_with(stage("v", STAGING, Mode::SingleNodeReaderOnly))
+        .unwrap();
+    let status = rig.stage("v").unwrap_err();
+    assert_eq!(status.code(), Code::AlreadyExists, "{status:?}");
+    rig.stage_with(stage("v", STAGING, Mode::SingleNodeReaderOnly))
+        .unwrap();
 }

@@ -204,6 +204,16 @@ impl Pool<'_> {
         }
     }
 
+    /// Clears the read-only flag that somebody has set on the volume's disk since it was
+    /// attached. The flag of a file that was attached for reading stays, which is no error.
+    pub(super) fn clear_read_only(&self, volume_id: &str) -> Result<()> {
+        let disk = self.disk_info(volume_id)?.number;
+        match self.host.disk().clear_read_only(disk, self.deadline) {
+            Err(error) if error.kind().is_refusal() => Ok(()),
+            cleared => cleared,
+        }
+    }
+
     /// Whether what is mounted at a path can be written.
     pub(super) fn access_at(&self, path: &HostPath) -> Result<Access> {
         match self.information_at(path)?.read_only {

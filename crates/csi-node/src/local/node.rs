@@ -245,7 +245,13 @@ fn prepare_attached(
     let (volume_id, staging_path) = (&request.volume_id, &request.staging_path);
     let wanted = request.capability.access;
     if pool.is_mounted_at(volume_id, staging_path)? {
-        let staged = pool.access_at(staging_path)?;
+        let staged = match (pool.access_at(staging_path)?, wanted) {
+            (Access::ReadOnly, Access::ReadWrite) => {
+                pool.clear_read_only(volume_id)?;
+                pool.access_at(staging_path)?
+            }
+            (staged, _) => staged,
+        };
         if staged != wanted {
             let detail = format!("is staged {staged} at {staging_path} already, not {wanted}");
             return Err(pool.error(ErrorKind::AlreadyExists, volume_id, detail));
