@@ -6,8 +6,13 @@ import (
 	"net"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
+
+// internalError is ERROR_INTERNAL_ERROR: Wine 8 answers it now and then instead of starting a
+// program, most of all while a service ends.
+const internalError = syscall.Errno(1359)
 
 // service installs the program as a service, runs and stops it, and takes it away: as this program
 // does it, and as administrators of CSI Proxy 1.x do. It must be run as an administrator.
@@ -111,9 +116,17 @@ func becomes(path, state string) error {
 	return fmt.Errorf("the service is %s, expected %s", told, state)
 }
 
-// said runs a program and answers what it prints.
+// said runs a program and answers what it prints. One that did not start is started again.
 func said(command ...string) (string, error) {
-	output, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	var output []byte
+	var err error
+	for range 3 {
+		output, err = exec.Command(command[0], command[1:]...).CombinedOutput()
+		if !errors.Is(err, internalError) {
+			break
+		}
+		time.Sleep(time.Second)
+	}
 	text := strings.TrimSpace(string(output))
 	if err != nil {
 		err = errors.Join(fmt.Errorf("%v: %w", command, err), errors.New(text))

@@ -31,7 +31,7 @@ struct Arguments {
 enum Task {
     /// Runs the named parts of the tests, or those that CI runs
     Test {
-        /// The parts to run, in this order [default: all]
+        /// The parts to run, in this order [default: linux sanity windows wine]
         #[arg(value_enum)]
         parts: Vec<Part>,
     },
@@ -67,6 +67,10 @@ enum Part {
 }
 
 impl Part {
+    /// What runs without a name. Wine 8 now and then does not start a program that `interop`
+    /// asks for; it joins when that no longer fails a run.
+    const DEFAULT: [Self; 4] = [Self::Linux, Self::Sanity, Self::Windows, Self::Wine];
+
     fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",
@@ -107,7 +111,7 @@ fn main() -> ExitCode {
 
 fn test(parts: Vec<Part>) -> ExitCode {
     let parts = if parts.is_empty() {
-        Part::value_variants().to_vec()
+        Part::DEFAULT.to_vec()
     } else {
         parts
     };
