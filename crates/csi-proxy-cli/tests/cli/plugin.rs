@@ -8,6 +8,7 @@ use csi_node::proto::{
     CapacityRange, CreateVolumeRequest, NodeStageVolumeRequest, NodeUnstageVolumeRequest,
     VolumeCapability,
 };
+use tokio::task::JoinHandle;
 use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
@@ -79,21 +80,30 @@ fn formats(node: &Node) -> u64 {
     counts.of("MSFT_Volume.Format")
 }
 
+/// Makes the volume v and stages it while each format takes so many seconds more. Answers the
+/// call, whose format has begun.
+async fn stage_while_formats_stall(
+    node: &Node,
+    endpoint: &str,
+    seconds: u32,
+) -> JoinHandle<Result<(), Status>> {
+    create(endpoint, "v").await.expect("the volume is made");
+    node.sim_ok(&["fault", &format!("MSFT_Volume.Format=stalls:{seconds}")]);
+    let endpoint = endpoint.to_owned();
+    let staging = tokio::spawn(async move { stage(&endpoint, "v").await });
+    while formats(node) == 0 {
+        tokio::task::yield_now().await;
+    }
+    staging
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_lets_a_running_format_finish() {
     let directory = Directory::new("finish");
     let endpoint = directory.socket("csi.sock");
     let file = directory.join("node.json").display().to_string();
     let node = Node::start(&directory, &["--sim-state", &file]);
-    create(&endpoint, "v").await.expect("the volume is made");
-    node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:2"]);
-    let staging = tokio::spawn({
-        let endpoint = endpoint.clone();
-        async move { stage(&endpoint, "v").await }
-    });
-    while formats(&node) == 0 {
-        tokio::task::yield_now().await;
-    }
+    let staging = stage_while_formats_stall(&node, &endpoint, 2).await;
     let (code, told) = node.terminate();
     assert_eq!(code, Some(0), "{told}");
     let staged = staging.await.expect("the call ends");
@@ -112,15 +122,7 @@ async fn a_second_sigterm_cuts_off_what_the_first_lets_finish() {
     let directory = Directory::new("cut");
     let endpoint = directory.socket("csi.sock");
     let node = Node::start(&directory, &[]);
-    create(&endpoint, "v").await.expect("the volume is made");
-    node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:100000"]);
-    let staging = tokio::spawn({
-        let endpoint = endpoint.clone();
-        async move { stage(&endpoint, "v").await }
-    });
-    while formats(&node) == 0 {
-        tokio::task::yield_now().await;
-    }
+    let staging = stage_while_formats_stall(&node, &endpoint, 100000).await;
     node.signal();
     while exists(&directory.join("csi.sock")) {
         tokio::task::yield_now().await;
@@ -200,15 +202,7 @@ async fn a_reboot_cuts_off_a_call_that_hangs_and_its_retry_is_not_held_up() {
     let directory = Directory::new("reboot-hang");
     let endpoint = directory.socket("csi.sock");
     let node = Node::start(&directory, &[]);
-    create(&endpoint, "v").await.expect("the volume is made");
-    node.sim_ok(&["fault", "MSFT_Volume.Format=stalls:100000"]);
-    let staging = tokio::spawn({
-        let endpoint = endpoint.clone();
-        async move { stage(&endpoint, "v").await }
-    });
-    while formats(&node) == 0 {
-        tokio::task::yield_now().await;
-    }
+    let staging = stage_while_formats_stall(&node, &endpoint, 100000).await;
     node.sim_ok(&["reboot"]);
     let status = staging.await.expect("the call ends");
     let status = status.expect_err("the process ended");
